@@ -1,0 +1,138 @@
+#include "base/file.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "base/error.h"
+
+namespace octet {
+namespace fs = std::filesystem;
+
+namespace {
+
+int open_to_read(const fs::path& path, struct stat* info) {
+  int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (fd < 0) fail("{}: cannot open: {}", path.string(), std::strerror(errno));
+  if (::fstat(fd, info) != 0 || !S_ISREG(info->st_mode)) {
+    bool is_dir = S_ISDIR(info->st_mode);
+    ::close(fd);
+    fail("{}: is {}, expected a file", path.string(), is_dir ? "a directory" : "not a regular file");
+  }
+  return fd;
+}
+
+}  // namespace
+
+MappedFile::MappedFile(const fs::path& path) : path_(path) {
+  struct stat info {};
+  int fd = open_to_read(path, &info);
+  size_ = static_cast<std::size_t>(info.st_size);
+  if (size_ > 0) {
+    void* data = ::mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, fd, 0);
+    int error = errno;
+    ::close(fd);
+    if (data == MAP_FAILED) fail("{}: cannot map: {}", path.string(), std::strerror(error));
+    data_ = static_cast<const std::byte*>(data);
+  } else {
+    ::close(fd);
+  }
+}
+
+MappedFile::~MappedFile() {
+  if (data_) ::munmap(const_cast<std::byte*>(data_), size_);
+}
+
+void MappedFile::drop_pages() const {
+  if (data_) ::madvise(const_cast<std::byte*>(data_), size_, MADV_DONTNEED);
+}
+
+struct AtomicFiles::File {
+  fs::path path;
+  fs::path temporary;
+  int fd = -1;
+  std::vector<std::byte> buffer;
+};
+
+namespace {
+
+void write_all(int fd, Bytes bytes, const fs::path& path) {
+  while (!bytes.empty()) {
+    ssize_t n = ::write(fd, bytes.data(), bytes.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) fail("{}: cannot write: {}", path.string(), std::strerror(errno));
+    bytes = bytes.subspan(static_cast<std::size_t>(n));
+  }
+}
+
+}  // namespace
+
+AtomicFiles::AtomicFiles() = default;
+
+AtomicFiles::~AtomicFiles() {
+  for (File& file : files_) {
+    if (file.fd >= 0) ::close(file.fd);
+    if (!file.temporary.empty()) ::unlink(file.temporary.c_str());
+  }
+}
+
+void AtomicFiles::begin(const fs::path& path) {
+  finish_current();
+  if (fs::is_directory(path)) fail("{}: is a directory, expected a file name", path.string());
+  std::string pattern = path.string() + ".tmpXXXXXX";
+  File file;
+  file.path = path;
+  file.fd = ::mkostemp(pattern.data(), O_CLOEXEC);
+  if (file.fd < 0) fail("{}: cannot create: {}", path.string(), std::strerror(errno));
+  file.temporary = pattern;
+  // mkostemp makes files private; give this one the mode that an ordinary new file would have.
+  mode_t mask = ::umask(0);
+  ::umask(mask);
+  ::fchmod(file.fd, 0666 & ~mask);
+  files_.push_back(std::move(file));
+}
+
+void AtomicFiles::write(Bytes bytes) {
+  check(!files_.empty(), "AtomicFiles::write needs begin() first");
+  constexpr std::size_t kBuffer = 1 << 16;
+  File& file = files_.back();
+  if (file.buffer.size() + bytes.size() > kBuffer) {
+    write_all(file.fd, file.buffer, file.path);
+    file.buffer.clear();
+    if (bytes.size() > kBuffer) return write_all(file.fd, bytes, file.path);
+  }
+  file.buffer.insert(file.buffer.end(), bytes.begin(), bytes.end());
+}
+
+void AtomicFiles::finish_current() {
+  if (files_.empty() || files_.back().fd < 0) return;
+  File& file = files_.back();
+  write_all(file.fd, file.buffer, file.path);
+  if (::fsync(file.fd) != 0) fail("{}: cannot sync: {}", file.path.string(), std::strerror(errno));
+  ::close(file.fd);
+  file.fd = -1;
+  file.buffer = {};
+}
+
+void AtomicFiles::commit() {
+  finish_current();
+  for (File& file : files_) {
+    if (::rename(file.temporary.c_str(), file.path.c_str()) != 0)
+      fail("{}: cannot rename into place: {}", file.path.string(), std::strerror(errno));
+    file.temporary.clear();
+  }
+  files_.clear();
+}
+
+std::string read_text(const fs::path& path, std::size_t limit) {
+  MappedFile file(path);
+  if (file.bytes().size() > limit)
+    fail("{}: {} bytes, expected a text file of at most {}", path.string(), file.bytes().size(), limit);
+  return std::string(as_text(file.bytes()));
+}
+
+}  // namespace octet

@@ -1,0 +1,30 @@
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <memory>
+
+namespace octet {
+
+// A fixed set of worker threads. The calling thread works too, so ThreadPool(1) starts none.
+// One parallel_for at a time; a predictor owns its pool.
+class ThreadPool {
+ public:
+  explicit ThreadPool(int threads);
+  ~ThreadPool();
+  ThreadPool(const ThreadPool&) = delete;
+  ThreadPool& operator=(const ThreadPool&) = delete;
+
+  int threads() const;
+  // Calls task(i) once for each i in [0, count), in any order, and returns when all are done. Tasks must not depend on
+  // which thread runs them. The first exception is rethrown here.
+  void parallel_for(std::int64_t count, const std::function<void(std::int64_t)>& task);
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+// OCTET_NUM_THREADS, or the number of cores this process may use.
+int default_threads();
+
+}  // namespace octet

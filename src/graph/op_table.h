@@ -1,0 +1,47 @@
+#pragma once
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "graph/graph.h"
+
+namespace octet {
+
+// What is known of a value when shapes are inferred. Before a run, dimensions may be kUnknown and only constants have
+// data; in a run everything is known.
+struct ValueInfo {
+  DType dtype = DType::kFloat32;
+  Shape shape;
+  const Tensor* data = nullptr;  // null when the elements are not known
+};
+
+struct AttrSpec {
+  std::string_view name;
+  Attr default_value;  // also fixes the type
+};
+
+struct OpSpec {
+  std::string_view name;
+  // Input and output slots. "bias?" may be absent (kNoValue, or cut off at the end); "x*" as the last one takes the rest.
+  std::vector<std::string_view> inputs;
+  std::vector<std::string_view> outputs;
+  std::vector<AttrSpec> attrs;
+  // Fills dtype and shape of each output. inputs has an entry for each input of the node; an absent one has a null
+  // pointer. Throws an Error that says what does not fit; the caller adds which node it is.
+  void (*infer)(const Node& node, std::span<const ValueInfo* const> inputs, std::span<ValueInfo> outputs);
+};
+
+// Every op, in the order of docs/ops.md.
+std::span<const OpSpec> op_table();
+const OpSpec* find_op(std::string_view name);  // null when octet does not know it
+
+// One node: checks the inputs and fills the outputs; errors name the node.
+void infer_node(const Graph& graph, const Node& node, std::span<const ValueInfo* const> inputs,
+                std::span<ValueInfo> outputs);
+
+// Fills dtype and shape of every value that a node defines, from the graph's inputs as they are declared.
+// The first dimension of an input counts as unknown whatever the file says: a declared batch size is not binding.
+// Where a node is unknown to the table, what the file declared stays.
+void infer_shapes(Graph& graph);
+
+}  // namespace octet
