@@ -1,0 +1,20 @@
+#pragma once
+#include <vector>
+
+#include "graph/op_table.h"
+
+// The families of the op table, one file each. docs/ops.md says what each op means.
+namespace octet::ops {
+
+std::vector<OpSpec> convolution();    // conv2d, conv2d_transpose
+std::vector<OpSpec> matmul();         // matmul, matmul_flat
+std::vector<OpSpec> normalisation();  // batch_norm, layer_norm, softmax
+std::vector<OpSpec> activation();     // relu, ..., dropout
+std::vector<OpSpec> elementwise();    // add, ..., scale, cast, identity
+std::vector<OpSpec> window();         // pool2d, resize, pad
+std::vector<OpSpec> shape();          // reshape, ..., full
+std::vector<OpSpec> reduction();      // reduce_mean, ..., arg_max
+std::vector<OpSpec> quantization();   // quantize, ..., observe
+std::vector<OpSpec> integer();        // qconv2d, ..., qlut
+
+}  // namespace octet::ops
