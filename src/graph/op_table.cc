@@ -1,7 +1,9 @@
 #include "graph/op_table.h"
 
+#include <algorithm>
 #include <unordered_map>
 
+#include "graph/ops/infer.h"
 #include "graph/ops/ops.h"
 
 namespace octet {
@@ -27,6 +29,106 @@ const OpSpec* find_op(std::string_view name) {
   }();
   auto it = index.find(name);
   return it == index.end() ? nullptr : it->second;
+}
+
+bool is_optional(std::string_view slot) {
+  return slot.ends_with('?');
+}
+
+bool is_variadic(std::string_view slot) {
+  return slot.ends_with('*');
+}
+
+namespace {
+
+// Checks one side of a node against its slots. `missing(i)` says that entry i is there but holds no value.
+template <class Missing>
+void check_side(const std::vector<std::string_view>& slots, std::size_t count, std::string_view what,
+                Missing missing) {
+  if (count > slots.size() && !is_variadic(slots.back()))
+    fail("{} {}s, expected at most {}", count, what, slots.size());
+  for (std::size_t i = 0; i < std::max(slots.size(), count); ++i) {
+    std::string_view slot = slots[std::min(i, slots.size() - 1)];
+    bool cut_off = i >= count;
+    if (is_optional(slot) || (is_variadic(slot) && cut_off)) continue;
+    if (cut_off || missing(i)) fail("{} {} is missing", what, slot.substr(0, slot.find_first_of("?*")));
+  }
+}
+
+}  // namespace
+
+void check_slots(const OpSpec& spec, const Node& node) {
+  check_side(spec.inputs, node.inputs.size(), "input",
+             [&](std::size_t i) { return node.inputs[i] == kNoValue; });
+  // Nobody needs to name an output that is not used.
+  check_side(spec.outputs, node.outputs.size(), "output", [](std::size_t) { return false; });
+}
+
+void infer_node(const Graph& graph, const Node& node, std::span<const ValueInfo* const> inputs,
+                std::span<ValueInfo> outputs) {
+  const OpSpec* spec = find_op(node.op);
+  if (!spec) {
+    fail(
+        "{}: op {} is not known to octet; `octet info MODEL` lists the ops of a model, docs/ops.md those of "
+        "octet",
+        describe(graph, node), node.op);
+  }
+  check(inputs.size() == node.inputs.size() && outputs.size() == node.outputs.size(),
+        "infer_node needs one ValueInfo for each input and output");
+  try {
+    check_slots(*spec, node);
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      check((inputs[i] == nullptr) == (node.inputs[i] == kNoValue), "an absent input has no ValueInfo");
+      if (inputs[i] && inputs[i]->shape.size() > ops::kMaxRank)
+        fail("an input has {} dimensions, octet takes at most {}", inputs[i]->shape.size(), ops::kMaxRank);
+    }
+    spec->infer(node, inputs, outputs);
+    for (const ValueInfo& output : outputs) {
+      if (output.shape.size() > ops::kMaxRank)
+        fail("the output has {} dimensions, octet takes at most {}", output.shape.size(), ops::kMaxRank);
+      ops::product(output.shape);  // fails when it is absurdly large
+    }
+  } catch (const Error& error) {
+    throw Error(fmt::format("{}: {}", describe(graph, node), error.what()), error.kind());
+  }
+}
+
+namespace {
+
+Shape without_negatives(Shape shape) {
+  for (std::int64_t& dim : shape) dim = std::max(dim, kUnknown);
+  return shape;
+}
+
+}  // namespace
+
+void infer_shapes(Graph& graph) {
+  std::vector<ValueInfo> infos;
+  infos.reserve(graph.values.size());
+  for (const Value& value : graph.values)
+    infos.push_back(
+        {value.dtype, without_negatives(value.shape), value.is_constant() ? &value.constant : nullptr});
+  auto info = [&](ValueId id) -> ValueInfo& { return infos[static_cast<std::size_t>(id)]; };
+  for (ValueId id : graph.inputs)
+    if (!info(id).shape.empty()) info(id).shape[0] = kUnknown;
+
+  std::vector<const ValueInfo*> inputs;
+  std::vector<ValueInfo> outputs;
+  for (const Node& node : graph.nodes) {
+    if (!find_op(node.op)) continue;
+    inputs.clear();
+    outputs.clear();
+    for (ValueId id : node.inputs) inputs.push_back(id == kNoValue ? nullptr : &info(id));
+    for (ValueId id : node.outputs) outputs.push_back(id == kNoValue ? ValueInfo{} : info(id));
+    infer_node(graph, node, inputs, outputs);
+    for (std::size_t i = 0; i < outputs.size(); ++i) {
+      ValueId id = node.outputs[i];
+      if (id == kNoValue) continue;
+      info(id) = outputs[i];
+      graph.value(id).dtype = outputs[i].dtype;
+      graph.value(id).shape = outputs[i].shape;
+    }
+  }
 }
 
 }  // namespace octet
