@@ -1,0 +1,352 @@
+#include "cli/args.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+
+#include "base/error.h"
+
+namespace octet::cli {
+
+namespace {
+
+constexpr std::size_t kHelpColumns = 100;
+
+std::string lower(std::string_view text) {
+  std::string result(text);
+  for (char& c : result) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return result;
+}
+
+std::vector<std::string> split(std::string_view text, std::string_view separators) {
+  std::vector<std::string> parts;
+  for (std::size_t at = 0; at < text.size();) {
+    std::size_t end = std::min(text.find_first_of(separators, at), text.size());
+    if (end > at) parts.emplace_back(text.substr(at, end - at));
+    at = end + 1;
+  }
+  return parts;
+}
+
+int parse_int(const std::string& name, const std::string& text, Range range) {
+  std::int64_t number = 0;
+  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size() || number < range.low || number > range.high)
+    fail("--{}: '{}' is not a whole number between {} and {}", name, text, range.low, range.high);
+  return static_cast<int>(number);
+}
+
+std::optional<float> parse_float(const std::string& text) {
+  float number = 0;
+  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size() || !std::isfinite(number)) return std::nullopt;
+  return number;
+}
+
+bool is_number_list(const std::string& text) {
+  std::vector<std::string> parts = split(text, ",");
+  return !parts.empty() &&
+         std::all_of(parts.begin(), parts.end(), [](auto& part) { return parse_float(part); });
+}
+
+void check_choice(const Flag& flag, const std::string& text) {
+  std::vector<std::string> words = flag.choices();
+  if (words.empty() || std::find(words.begin(), words.end(), text) != words.end()) return;
+  fail("{}{}: '{}' is not one of {}", flag.positional ? "" : "--", flag.name, text, fmt::join(words, ", "));
+}
+
+// Optimal string alignment: insertions, deletions, substitutions and swaps of neighbours.
+std::size_t edit_distance(std::string_view a, std::string_view b) {
+  std::vector<std::vector<std::size_t>> d(a.size() + 1, std::vector<std::size_t>(b.size() + 1));
+  for (std::size_t i = 0; i <= a.size(); ++i) {
+    for (std::size_t j = 0; j <= b.size(); ++j) {
+      if (i == 0 || j == 0) {
+        d[i][j] = i + j;
+        continue;
+      }
+      d[i][j] = std::min({d[i - 1][j] + 1, d[i][j - 1] + 1, d[i - 1][j - 1] + (a[i - 1] != b[j - 1])});
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+        d[i][j] = std::min(d[i][j], d[i - 2][j - 2] + 1);
+    }
+  }
+  return d[a.size()][b.size()];
+}
+
+std::string left_column(const Flag& flag) {
+  if (flag.positional) return "  " + flag.name;
+  std::string text = "  --" + flag.name;
+  if (flag.boolean) return text + " [" + flag.value + "]";
+  return text + " " + flag.value;
+}
+
+std::string right_column(const Flag& flag) {
+  std::string text = flag.help;
+  if (flag.required) text += " (required)";
+  if (flag.repeatable) text += " (may be repeated)";
+  if (!flag.default_text.empty()) text += " (default: " + flag.default_text + ")";
+  return text;
+}
+
+}  // namespace
+
+std::optional<bool> parse_bool(std::string_view text) {
+  std::string word = lower(text);
+  if (word == "true" || word == "yes" || word == "on" || word == "1") return true;
+  if (word == "false" || word == "no" || word == "off" || word == "0") return false;
+  return std::nullopt;
+}
+
+std::string nearest(std::string_view word, std::span<const std::string> candidates) {
+  constexpr std::size_t kLongestWord = 64;  // bounds the time for absurd arguments
+  if (word.empty() || word.size() > kLongestWord) return "";
+  std::string best;
+  std::size_t best_distance = word.size() / 3 + 1;  // farther than this is another word
+  for (const std::string& candidate : candidates) {
+    bool begins = word.size() >= 3 && candidate.starts_with(word);
+    std::size_t distance = begins ? 1 : edit_distance(word, candidate);
+    if (distance <= best_distance && (best.empty() || distance < best_distance)) {
+      best = candidate;
+      best_distance = distance;
+    }
+  }
+  return best;
+}
+
+std::vector<std::string> wrap(std::string_view text, std::size_t width) {
+  std::vector<std::string> lines;
+  for (std::string& word : split(text, " ")) {
+    if (!lines.empty() && lines.back().size() + 1 + word.size() <= width)
+      lines.back() += " " + word;
+    else
+      lines.push_back(std::move(word));
+  }
+  return lines;
+}
+
+std::vector<std::string> Flag::choices() const {
+  return value.find('|') == std::string::npos ? std::vector<std::string>() : split(value, "|");
+}
+
+Args::Args(std::string command, std::string summary)
+    : command_(std::move(command)), summary_(std::move(summary)) {}
+
+Flag& Args::add_flag(std::string name, std::string value, std::string help) {
+  Flag& flag = flags_.emplace_back();
+  flag.name = std::move(name);
+  flag.value = std::move(value);
+  flag.help = std::move(help);
+  flag.group = group_;
+  return flag;
+}
+
+Flag& Args::add(std::string name, std::string* target, std::string value, std::string help) {
+  Flag& flag = add_flag(std::move(name), std::move(value), std::move(help));
+  flag.default_text = *target;
+  flag.set = [&flag, target](const std::string& text) {
+    check_choice(flag, text);
+    *target = text;
+  };
+  return flag;
+}
+
+Flag& Args::add(std::string name, std::optional<std::string>* target, std::string value, std::string help) {
+  Flag& flag = add_flag(std::move(name), std::move(value), std::move(help));
+  flag.set = [&flag, target](const std::string& text) {
+    check_choice(flag, text);
+    *target = text;
+  };
+  return flag;
+}
+
+Flag& Args::add(std::string name, int* target, Range range, std::string help) {
+  Flag& flag = add_flag(std::move(name), "N", std::move(help));
+  flag.default_text = std::to_string(*target);
+  flag.set = [&flag, target, range](const std::string& text) { *target = parse_int(flag.name, text, range); };
+  return flag;
+}
+
+Flag& Args::add(std::string name, std::optional<int>* target, Range range, std::string help) {
+  Flag& flag = add_flag(std::move(name), "N", std::move(help));
+  flag.set = [&flag, target, range](const std::string& text) { *target = parse_int(flag.name, text, range); };
+  return flag;
+}
+
+Flag& Args::add(std::string name, bool* target, std::string help) {
+  Flag& flag = add_flag(std::move(name), "True|False", std::move(help));
+  flag.boolean = true;
+  flag.default_text = *target ? "True" : "False";
+  flag.set = [&flag, target](const std::string& text) {
+    std::optional<bool> on = parse_bool(text);
+    if (!on) fail("--{}: '{}' is not True or False", flag.name, text);
+    *target = *on;
+  };
+  return flag;
+}
+
+Flag& Args::add(std::string name, std::optional<std::array<float, 3>>* target, std::string help) {
+  Flag& flag = add_flag(std::move(name), "R,G,B", std::move(help));
+  flag.number_list = true;
+  flag.set = [&flag, target](const std::string& text) {
+    std::vector<std::string> parts = split(text, ", ");
+    std::array<float, 3> numbers{};
+    bool good = parts.size() == 1 || parts.size() == 3;
+    for (std::size_t i = 0; good && i < 3; ++i) {
+      std::optional<float> number = parse_float(parts[parts.size() == 1 ? 0 : i]);
+      good = number.has_value();
+      if (good) numbers[i] = *number;
+    }
+    if (!good) fail("--{}: '{}' is not one number or three, such as 0.485,0.456,0.406", flag.name, text);
+    *target = numbers;
+  };
+  return flag;
+}
+
+Flag& Args::add(std::string name, std::vector<std::string>* target, std::string value, std::string help) {
+  Flag& flag = add_flag(std::move(name), std::move(value), std::move(help));
+  flag.repeatable = true;
+  flag.set = [target](const std::string& text) { target->push_back(text); };
+  return flag;
+}
+
+Flag& Args::add_positional(std::string name, std::string* target, std::string value, std::string help) {
+  Flag& flag = add(std::move(name), target, std::move(value), std::move(help));
+  flag.positional = true;
+  return flag;
+}
+
+const Flag* Args::find(std::string_view name) const {
+  for (const Flag& flag : flags_)
+    if (!flag.positional && !name.empty() && (flag.name == name || flag.alias == name)) return &flag;
+  return nullptr;
+}
+
+std::string Args::see_help() const {
+  return "`octet " + command_ + " --help` lists what it takes";
+}
+
+// Brings the words into the one spelling that CLI11 is told of: each flag is followed by its value, a word of
+// its own.
+std::vector<std::string> Args::normalise(std::span<const std::string> words) const {
+  std::vector<std::string> result;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    const std::string& word = words[i];
+    if (word == "--") {
+      result.insert(result.end(), words.begin() + static_cast<std::ptrdiff_t>(i), words.end());
+      break;
+    }
+    if (word == "-h") {
+      result.push_back("--help");
+      continue;
+    }
+    if (word.size() < 2 || word[0] != '-') {
+      result.push_back(word);
+      continue;
+    }
+    std::size_t equals = word.find('=');
+    std::string name = word.substr(0, equals);
+    std::replace(name.begin(), name.end(), '_', '-');
+    if (name == "--help") {
+      result.push_back(name);
+      continue;
+    }
+    const Flag* flag = name.starts_with("--") ? find(std::string_view(name).substr(2)) : nullptr;
+    if (!flag) {
+      std::vector<std::string> known = {"--help"};
+      for (const Flag& other : flags_)
+        if (!other.positional) known.push_back("--" + other.name);
+      std::string meant = nearest(name, known);
+      if (meant.empty()) fail("unknown flag {}; {}", word.substr(0, equals), see_help());
+      fail("unknown flag {}; did you mean {}?", word.substr(0, equals), meant);
+    }
+    auto next_is_flag = [&] {
+      std::string next = words[i + 1].substr(0, words[i + 1].find('='));
+      std::replace(next.begin(), next.end(), '_', '-');
+      return next.starts_with("--") && (next == "--" || next == "--help" || find(next.substr(2)));
+    };
+    std::string value;
+    if (equals != std::string::npos) {
+      value = word.substr(equals + 1);
+    } else if (flag->boolean) {
+      value = i + 1 < words.size() && parse_bool(words[i + 1]) ? words[++i] : "True";
+    } else if (i + 1 < words.size() && !next_is_flag()) {
+      value = words[++i];
+      for (int n = 1; n < 3 && flag->number_list && i + 1 < words.size() && is_number_list(words[i + 1]); ++n)
+        value += "," + words[++i];
+    }
+    if (value.empty()) fail("{} needs a value: {} {}", name, name, flag->value);
+    result.push_back("--" + flag->name);
+    result.push_back(std::move(value));
+  }
+  return result;
+}
+
+bool Args::parse(std::span<const std::string> words) {
+  std::vector<std::string> normal = normalise(words);
+  CLI::App app(summary_, command_);
+  app.set_help_flag("--help");
+  for (const Flag& flag : flags_) {
+    auto set = [&flag](const std::vector<std::string>& texts) {
+      for (const std::string& text : texts) flag.set(text);
+    };
+    CLI::Option* option = app.add_option_function<std::vector<std::string>>(
+        flag.positional ? flag.name : "--" + flag.name, set);
+    option->expected(1)->allow_extra_args(false)->required(flag.required);
+    if (flag.repeatable)
+      option->take_all();
+    else
+      option->take_last();
+  }
+  std::reverse(normal.begin(), normal.end());  // CLI11 takes the words from the back
+  try {
+    app.parse(std::move(normal));
+  } catch (const CLI::CallForHelp&) {
+    return false;
+  } catch (const CLI::ExtrasError&) {
+    fail("too many arguments: '{}' is not expected; {}",
+         app.remaining().empty() ? "" : app.remaining().front(), see_help());
+  } catch (const CLI::ParseError& error) {
+    fail("{}; {}", error.what(), see_help());
+  }
+  return true;
+}
+
+std::string Args::help() const {
+  std::string out = "octet " + command_ + ": " + summary_ + "\n\nUsage: octet " + command_;
+  for (const Flag& flag : flags_)
+    if (flag.required) out += flag.positional ? " " + flag.name : " --" + flag.name + " " + flag.value;
+  for (const Flag& flag : flags_)
+    if (flag.positional && !flag.required) out += " [" + flag.name + "]";
+  out += " [flags]\n";
+
+  constexpr std::size_t kColumn = 30;
+  std::vector<std::string> groups;
+  for (const Flag& flag : flags_)
+    if (std::find(groups.begin(), groups.end(), flag.group) == groups.end()) groups.push_back(flag.group);
+  auto print_row = [&](std::string left, const std::string& right) {
+    if (left.size() + 2 > kColumn) {
+      out += left + "\n";
+      left.clear();
+    }
+    for (const std::string& line : wrap(right, kHelpColumns - kColumn)) {
+      out += left + std::string(kColumn - left.size(), ' ') + line + "\n";
+      left.clear();
+    }
+  };
+  for (const std::string& group : groups) {
+    out += "\n" + group + ":\n";
+    for (const Flag& flag : flags_)
+      if (flag.group == group) print_row(left_column(flag), right_column(flag));
+  }
+  out += "\nOther:\n";
+  print_row("  -h, --help", "this text");
+  for (const std::string& note : notes_) {
+    out += "\n";
+    for (const std::string& line : wrap(note, kHelpColumns)) out += line + "\n";
+  }
+  if (!examples_.empty()) out += "\nExamples:\n";
+  for (const std::string& line : examples_) out += "  " + line + "\n";
+  return out;
+}
+
+}  // namespace octet::cli

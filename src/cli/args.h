@@ -1,0 +1,92 @@
+#pragma once
+#include <array>
+#include <deque>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace octet::cli {
+
+// One flag, or one argument without a name. Help, completion and the parser are all made from these.
+struct Flag {
+  std::string name;   // without dashes; in capitals for a positional argument
+  std::string value;  // what to write after it: "N", "FILE", "DIR", or the words to choose from: "a|b|c"
+  std::string help;
+  std::string group;
+  std::string default_text;  // empty: none to show
+  std::string alias;         // a second name, not shown
+  bool positional = false;
+  bool required = false;
+  bool repeatable = false;
+  bool boolean = false;
+  bool number_list = false;  // takes the numbers that follow it: --mean 0.5 0.5 0.5
+  std::function<void(const std::string&)> set;
+
+  bool takes_file() const {
+    return value.find("FILE") != std::string::npos || value == "DIR" || value == "MODEL";
+  }
+  std::vector<std::string> choices() const;
+};
+
+struct Range {
+  std::int64_t low, high;
+};
+
+// The flags of a command, parsed by CLI11 under rules that are the same for all of octet: long names accept
+// `-` and `_` alike, `--flag value` and `--flag=value`; a boolean stands alone or takes True/False in any
+// case; when a single-valued flag is repeated the last one counts. The targets hold the defaults and must
+// outlive parse().
+//
+//   Args args("run", "Run a model on arrays.");
+//   args.group("Model");
+//   args.add("model", &model, "MODEL", "a model directory or file").required = true;
+//   if (!args.parse(words)) std::cout << args.help();   // --help was among them
+class Args {
+ public:
+  Args(std::string command, std::string summary);
+
+  void group(std::string title) { group_ = std::move(title); }        // of the flags that follow
+  void note(std::string text) { notes_.push_back(std::move(text)); }  // a paragraph at the end of the help
+  void example(std::string line) { examples_.push_back(std::move(line)); }
+
+  Flag& add(std::string name, std::string* target, std::string value, std::string help);
+  Flag& add(std::string name, std::optional<std::string>* target, std::string value, std::string help);
+  Flag& add(std::string name, int* target, Range range, std::string help);
+  Flag& add(std::string name, std::optional<int>* target, Range range, std::string help);
+  Flag& add(std::string name, bool* target, std::string help);
+  Flag& add(std::string name, std::optional<std::array<float, 3>>* target, std::string help);
+  Flag& add(std::string name, std::vector<std::string>* target, std::string value, std::string help);
+  Flag& add_positional(std::string name, std::string* target, std::string value, std::string help);
+
+  // Fills the targets. False: `--help` was asked for and nothing else was looked at.
+  bool parse(std::span<const std::string> words);
+
+  const std::string& command() const { return command_; }
+  const std::string& summary() const { return summary_; }
+  const std::deque<Flag>& flags() const { return flags_; }
+  std::string help() const;
+
+ private:
+  Flag& add_flag(std::string name, std::string value, std::string help);
+  const Flag* find(std::string_view name) const;  // by its name or alias, with `-`
+  std::vector<std::string> normalise(std::span<const std::string> words) const;
+  std::string see_help() const;
+
+  std::string command_, summary_, group_ = "Flags";
+  std::vector<std::string> notes_, examples_;
+  std::deque<Flag> flags_;  // a deque: references stay valid while flags are added
+};
+
+// True/False, yes/no, on/off, 1/0 in any case.
+std::optional<bool> parse_bool(std::string_view text);
+
+// The one of `candidates` that `word` is probably a misspelling of, or "".
+std::string nearest(std::string_view word, std::span<const std::string> candidates);
+
+// `text` broken at spaces into lines of at most `width` columns.
+std::vector<std::string> wrap(std::string_view text, std::size_t width);
+
+}  // namespace octet::cli

@@ -1,0 +1,109 @@
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <new>
+
+#include "base/error.h"
+#include "cli/command.h"
+#include "cli/output.h"
+#include "octet/version.h"
+
+namespace octet::cli {
+
+std::span<const Command> commands() {
+  static constexpr Command kCommands[] = {
+      {"completion", "Print a completion script for your shell.", declare_completion},
+  };
+  return kCommands;
+}
+
+namespace {
+
+std::string program_help() {
+  std::string out =
+      "octet: trains, quantizes, checks and runs 8-bit vision models\n\n"
+      "Usage: octet COMMAND [flags]\n\nCommands:\n";
+  for (const Command& command : commands()) out += fmt::format("  {:<14}{}\n", command.name, command.summary);
+  out +=
+      "\nOther:\n"
+      "  octet COMMAND --help, octet help COMMAND   the flags of a command\n"
+      "  octet --help                               this text\n"
+      "  octet --version                            the version\n"
+      "\nLong flags accept - and _ alike, --flag value and --flag=value.\n";
+  return out;
+}
+
+const Command& find_command(const std::string& name) {
+  std::vector<std::string> names;
+  for (const Command& command : commands()) {
+    if (command.name == name) return command;
+    names.emplace_back(command.name);
+  }
+  std::string meant = nearest(name, names);
+  if (meant.empty()) fail("unknown command '{}'; octet has {}", name, fmt::join(names, ", "));
+  fail("unknown command '{}'; did you mean '{}'?", name, meant);
+}
+
+int run_command(const Command& command, std::span<const std::string> words) {
+  Args args{std::string(command.name), std::string(command.summary)};
+  std::function<int()> action = command.declare(args);
+  if (args.parse(words)) return action();
+  write_output(args.help());
+  return 0;
+}
+
+int run(std::span<const std::string> words) {
+  if (words.empty()) fail("a command is missing; `octet --help` lists them");
+  const std::string& first = words.front();
+  if (first == "--version" || first == "-V") {
+    print("octet {}\n", version());
+    return 0;
+  }
+  if (first == "--help" || first == "-h" || (first == "help" && words.size() == 1)) {
+    write_output(program_help());
+    return 0;
+  }
+  if (first == "help") {
+    const std::string help[] = {"--help"};
+    return run_command(find_command(words[1]), help);
+  }
+  if (first.starts_with("-"))
+    fail("unknown flag {} before the command; `octet --help` shows the usage", first);
+  return run_command(find_command(first), words.subspan(1));
+}
+
+void occupy_standard_streams() {
+  for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; ++fd)
+    if (::fcntl(fd, F_GETFD) < 0) (void)::open("/dev/null", O_RDONLY);
+}
+
+int run_and_report(std::span<const std::string> words) {
+  constexpr int kOurMistake = 1, kUserMistake = 2;
+  try {
+    int code = run(words);
+    flush_output();
+    return code;
+  } catch (const StdoutClosed&) {
+    return 0;
+  } catch (const Error& error) {
+    print_error(error.what());
+    return error.kind() == Error::Kind::kUser ? kUserMistake : kOurMistake;
+  } catch (const std::bad_alloc&) {
+    print_error("out of memory; try smaller inputs or a smaller batch");
+    return kUserMistake;
+  } catch (const std::exception& error) {
+    print_error(std::string("internal error: ") + error.what());
+    return kOurMistake;
+  }
+}
+
+}  // namespace
+}  // namespace octet::cli
+
+int main(int argc, char** argv) {
+  std::signal(SIGPIPE, SIG_IGN);  // a closed pipe is an error of write(), handled in output.cc
+  octet::cli::occupy_standard_streams();
+  std::vector<std::string> words(argv + (argc > 0), argv + argc);
+  return octet::cli::run_and_report(words);
+}

@@ -1,0 +1,34 @@
+#pragma once
+#include <optional>
+#include <string>
+
+#include "cli/args.h"
+#include "octet/predictor.h"
+
+namespace octet::cli {
+
+// Flags that several commands share, so that they are spelled and explained the same everywhere.
+
+struct ModelFlags {
+  std::string path;
+  ModelFiles files;
+};
+
+// `--model_filename` and `--params_filename`; add_model_flags also the model itself, as `--NAME`.
+void add_file_flags(Args& args, ModelFlags* flags);
+void add_model_flags(Args& args, ModelFlags* flags, const std::string& name = "model");
+
+struct RuntimeFlags {
+  std::optional<int> threads;
+  std::string isa;
+  bool ir_optim = true;
+  bool use_gpu = false;
+  std::string device = "cpu";
+};
+
+void add_runtime_flags(Args& args, RuntimeFlags* flags);
+
+// Checks the flags against this machine; an Error says what is missing and what to use in its place.
+Config make_config(const RuntimeFlags& flags);
+
+}  // namespace octet::cli

@@ -1,0 +1,68 @@
+#include "cli/model_summary.h"
+
+#include <algorithm>
+
+#include "graph/op_table.h"
+
+namespace octet::cli {
+
+namespace {
+
+bool is_one_of(std::string_view op, std::initializer_list<std::string_view> names) {
+  return std::find(names.begin(), names.end(), op) != names.end();
+}
+
+bool is_layer(std::string_view op) {
+  return is_one_of(op, {"conv2d", "conv2d_transpose", "matmul", "matmul_flat"});
+}
+
+// Ops of which only the older of Paddle's two quantized formats is made (docs/ops.md, "Quantization").
+bool is_older_generation(const Node& node) {
+  if (node.op == "quantize") return attr<std::string>(node, "rounding") == "away";
+  return is_one_of(node.op, {"fake_quant", "dynamic_quantize", "dynamic_fake_quant", "dequantize_sum",
+                             "dequantize_range"});
+}
+
+bool is_quantizer(const Node& node) {
+  return is_older_generation(node) || is_one_of(node.op, {"quantize", "dequantize"});
+}
+
+}  // namespace
+
+ModelSummary summarize(const Graph& graph) {
+  ModelSummary summary;
+  for (const Value& value : graph.values) {
+    if (!value.is_constant()) continue;
+    ++summary.parameters;
+    summary.parameter_elements += value.constant.size();
+    summary.parameter_bytes += value.constant.size_bytes();
+  }
+  std::vector<char> quantized(graph.values.size());  // by value: a quantizer made it
+  bool older = false, newer = false;
+  for (const Node& node : graph.nodes) {
+    ++summary.ops[node.op];
+    if (!find_op(node.op)) {
+      summary.unknown_ops.insert(node.op);
+      continue;
+    }
+    if (is_quantizer(node)) {
+      (is_older_generation(node) ? older : newer) = true;
+      if (node.op != "dequantize_range") summary.bits.insert(attr<std::int64_t>(node, "bits"));
+      for (ValueId id : node.outputs)
+        if (id != kNoValue) quantized[static_cast<std::size_t>(id)] = true;
+    }
+    if (is_layer(node.op)) {
+      ++summary.layers;
+      bool any = false;
+      for (ValueId id : node.inputs) any = any || (id != kNoValue && quantized[static_cast<std::size_t>(id)]);
+      summary.quantized_layers += any;
+    }
+  }
+  if (older)
+    summary.quantization = "Paddle's older format (fake_quantize ops)";
+  else if (newer)
+    summary.quantization = "Paddle's ONNX format (quantize_linear, dequantize_linear)";
+  return summary;
+}
+
+}  // namespace octet::cli
