@@ -1,0 +1,24 @@
+#pragma once
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "data/preprocess.h"
+
+namespace octet {
+
+// deploy.yaml carries a model's preprocessing beside it; docs/deploy-yaml.md describes the file.
+
+// From the deploy.yaml in the directory `model`, or beside `model` when that is a file; nothing when there is
+// no deploy.yaml or it lists no transforms. Errors name the file and the line.
+std::optional<Preprocess> load_deploy_yaml(const std::filesystem::path& model);
+
+// The same from the text of the file; `name` is for messages.
+std::optional<Preprocess> read_deploy_yaml(std::string_view text, const std::string& name);
+
+// Writes the file `path`. The names of the model's files are recorded in it when they are given.
+void save_deploy_yaml(const std::filesystem::path& path, const Preprocess& preprocess,
+                      const std::string& model_filename = "", const std::string& params_filename = "");
+
+}  // namespace octet

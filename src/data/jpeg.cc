@@ -1,0 +1,150 @@
+#include <csetjmp>
+#include <cstdio>  // jpeglib.h needs FILE and size_t
+#include <cstring>
+
+// After <cstdio>.
+#include <jerror.h>
+#include <jpeglib.h>
+
+#include "base/error.h"
+#include "data/image.h"
+
+namespace octet {
+
+namespace {
+
+// libjpeg reports errors by calling a function that may not return, so that function longjmps. Everything
+// that a jump can skip is in the functions below that call setjmp, and those own nothing.
+struct Reader {
+  jpeg_decompress_struct info;  // first, so that libjpeg's pointer to it is a pointer to this
+  jpeg_error_mgr errors;
+  jpeg_source_mgr source;
+  jpeg_progress_mgr progress;
+  std::jmp_buf escape;
+  char message[JMSG_LENGTH_MAX];
+};
+
+// More scans than any encoder writes: a small progressive file can ask for endless passes over a large
+// picture. 500 is where libjpeg-turbo's own tools and fuzzers stop.
+constexpr int kMaxScans = 500;
+// The coefficients of a progressive picture of kMaxImagePixels in 4:2:0 take half of this.
+constexpr long kMaxMemory = 1L << 30;
+// A Huffman-coded block takes at least one bit, so a byte holds at most eight blocks of 8x8 pixels.
+constexpr std::int64_t kMaxPixelsPerByte = 8 * 64;
+
+Reader* reader_of(j_common_ptr info) {
+  return reinterpret_cast<Reader*>(info);
+}
+
+[[noreturn]] void escape(j_common_ptr info, const char* message) {
+  Reader* reader = reader_of(info);
+  std::snprintf(reader->message, sizeof reader->message, "%s", message);
+  std::longjmp(reader->escape, 1);
+}
+
+[[noreturn]] void on_error(j_common_ptr info) {
+  char message[JMSG_LENGTH_MAX];
+  info->err->format_message(info, message);
+  escape(info, message);
+}
+
+void on_message(j_common_ptr) {}
+void on_warning(j_common_ptr, int) {}
+
+void on_progress(j_common_ptr info) {
+  if (reinterpret_cast<j_decompress_ptr>(info)->input_scan_number > kMaxScans) escape(info, "too many scans");
+}
+
+void do_nothing(j_decompress_ptr) {}
+
+// The whole file is in memory, so whoever asks for more has reached its end.
+boolean on_end(j_decompress_ptr info) {
+  escape(reinterpret_cast<j_common_ptr>(info), "the data ends early, the file is truncated");
+}
+
+void skip(j_decompress_ptr info, long bytes) {
+  if (bytes <= 0) return;
+  jpeg_source_mgr* source = info->src;
+  if (static_cast<unsigned long>(bytes) > source->bytes_in_buffer) on_end(info);
+  source->next_input_byte += bytes;
+  source->bytes_in_buffer -= static_cast<std::size_t>(bytes);
+}
+
+bool read_header(Reader* reader, const JOCTET* data, std::size_t size) {
+  reader->info.err = jpeg_std_error(&reader->errors);
+  reader->errors.error_exit = on_error;
+  reader->errors.output_message = on_message;
+  reader->errors.emit_message = on_warning;
+  if (setjmp(reader->escape)) return false;
+  jpeg_create_decompress(&reader->info);
+  reader->info.mem->max_memory_to_use = kMaxMemory;
+  reader->source = {data, size, do_nothing, on_end, skip, jpeg_resync_to_restart, do_nothing};
+  reader->info.src = &reader->source;
+  reader->progress.progress_monitor = on_progress;
+  reader->info.progress = &reader->progress;
+  jpeg_read_header(&reader->info, TRUE);
+  return true;
+}
+
+// Adobe's CMYK: stored inverted, so that 255 is no ink.
+void cmyk_to_rgb(const std::uint8_t* from, std::uint8_t* to, int pixels) {
+  for (int i = 0; i < pixels; ++i, from += 4, to += 3) {
+    const int white = from[3];  // 255 - black
+    for (int c = 0; c < 3; ++c) {
+      const int product = (255 - from[c]) * white + 128;
+      to[c] = static_cast<std::uint8_t>(white - (((product >> 8) + product) >> 8));  // product / 255, rounded
+    }
+  }
+}
+
+// `cmyk_row` has room for a row of four channels when the picture has them.
+bool read_pixels(Reader* reader, Image* image, std::uint8_t* cmyk_row) {
+  if (setjmp(reader->escape)) return false;
+  j_decompress_ptr info = &reader->info;
+  info->out_color_space = cmyk_row ? JCS_CMYK : JCS_RGB;
+  jpeg_start_decompress(info);
+  while (info->output_scanline < info->output_height) {
+    const int y = static_cast<int>(info->output_scanline);
+    image->pixels.resize(image->stride() * (static_cast<std::size_t>(y) + 1));
+    JSAMPROW row = cmyk_row ? cmyk_row : image->row(y);
+    jpeg_read_scanlines(info, &row, 1);
+    if (cmyk_row) cmyk_to_rgb(cmyk_row, image->row(y), image->width);
+  }
+  jpeg_finish_decompress(info);
+  return true;
+}
+
+}  // namespace
+
+Image decode_jpeg(Bytes bytes, const std::string& name) {
+  struct Owner {
+    Reader reader{};
+    ~Owner() { jpeg_destroy_decompress(&reader.info); }
+  } owner;
+  Reader& reader = owner.reader;
+  if (!read_header(&reader, reinterpret_cast<const JOCTET*>(bytes.data()), bytes.size()))
+    fail("{}: broken JPEG picture: {}", name, reader.message);
+
+  const auto& info = reader.info;
+  const std::int64_t pixels = std::int64_t{info.image_width} * info.image_height;
+  if (pixels > kMaxImagePixels)
+    fail("{}: {}x{} pixels, more than the {} million that octet reads", name, info.image_width,
+         info.image_height, kMaxImagePixels / 1000000);
+  if (pixels / kMaxPixelsPerByte > static_cast<std::int64_t>(bytes.size()))
+    fail("{}: broken JPEG picture: {} bytes are too few for {}x{} pixels", name, bytes.size(),
+         info.image_width, info.image_height);
+  if (info.num_components != 1 && info.num_components != 3 && info.num_components != 4)
+    fail("{}: a JPEG picture of {} channels is neither gray, color nor CMYK", name, info.num_components);
+
+  Image image;
+  image.width = static_cast<int>(info.image_width);
+  image.height = static_cast<int>(info.image_height);
+  // Reserved, not filled: memory is taken row by row as far as the data goes.
+  image.pixels.reserve(static_cast<std::size_t>(pixels) * Image::kChannels);
+  std::vector<std::uint8_t> cmyk_row(info.num_components == 4 ? info.image_width * std::size_t{4} : 0);
+  if (!read_pixels(&reader, &image, cmyk_row.empty() ? nullptr : cmyk_row.data()))
+    fail("{}: broken JPEG picture: {}", name, reader.message);
+  return image;
+}
+
+}  // namespace octet

@@ -1,0 +1,311 @@
+#include "data/resample.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "base/error.h"
+
+// Two families of arithmetic, each reproduced to the bit:
+// - Pillow (https://pillow.readthedocs.io, "Filters"): separable convolution whose filter is stretched by the
+// ratio when
+//   shrinking; weights in fixed point with 22 fraction bits; columns first, rounded to 8 bits, then rows.
+// - OpenCV's INTER_LINEAR on 8-bit pictures: two taps a direction; weights with 11 fraction bits; the
+// columns' sums
+//   are kept in full and the rows drop bits in the way of the library's 16-bit vector multiplications.
+
+namespace octet {
+
+namespace {
+
+constexpr int kChannels = Image::kChannels;
+
+// A longer side is refused: no such picture is meant, and the nearest filter walks along the whole of it.
+constexpr int kMaxSide = 1 << 24;
+
+constexpr std::array<std::string_view, 4> kNames = {"nearest", "bilinear", "bicubic", "opencv"};
+
+std::size_t index(int i) {
+  return static_cast<std::size_t>(i);
+}
+
+// Pillow.
+
+constexpr int kPillowBits = 22;
+
+struct Filter {
+  double support;
+  double (*weight)(double x);
+};
+
+double bilinear_weight(double x) {
+  return std::max(0.0, 1.0 - std::fabs(x));
+}
+
+// Keys' cubic convolution with a = -0.5.
+double bicubic_weight(double x) {
+  constexpr double a = -0.5;
+  x = std::fabs(x);
+  if (x < 1.0) return ((a + 2.0) * x - (a + 3.0)) * x * x + 1.0;
+  if (x < 2.0) return (((x - 5.0) * x + 8.0) * x - 4.0) * a;
+  return 0.0;
+}
+
+// For each of some outputs along one axis: which inputs it sums, and with what weights.
+struct Taps {
+  struct Span {
+    int first;
+    int count;
+    std::size_t weights;  // where its weights begin
+  };
+  std::vector<Span> spans;
+  std::vector<std::int32_t> weights;
+
+  int first_input() const { return spans.front().first; }
+  int end_input() const { return spans.back().first + spans.back().count; }
+};
+
+// For the outputs [begin, begin + count) of `out_size`.
+Taps make_taps(int in_size, int out_size, int begin, int count, const Filter& filter) {
+  const double scale = static_cast<double>(in_size) / out_size;
+  const double stretch = std::max(scale, 1.0);
+  const double support = filter.support * stretch;
+  const double shrink = 1.0 / stretch;
+  Taps taps;
+  taps.spans.reserve(index(count));
+  std::vector<double> weights;
+  for (int i = begin; i < begin + count; ++i) {
+    const double center = (i + 0.5) * scale;
+    const int first = std::max(static_cast<int>(center - support + 0.5), 0);
+    const int end = std::min(static_cast<int>(center + support + 0.5), in_size);
+    weights.clear();
+    double sum = 0.0;
+    for (int x = first; x < end; ++x) {
+      weights.push_back(filter.weight((x - center + 0.5) * shrink));
+      sum += weights.back();
+    }
+    taps.spans.push_back({first, end - first, taps.weights.size()});
+    for (double weight : weights) {
+      if (sum != 0.0) weight /= sum;
+      taps.weights.push_back(
+          static_cast<std::int32_t>(weight * (1 << kPillowBits) + (weight < 0 ? -0.5 : 0.5)));
+    }
+  }
+  return taps;
+}
+
+std::uint8_t round_pillow(std::int32_t sum) {
+  return static_cast<std::uint8_t>(std::clamp(sum >> kPillowBits, 0, 255));
+}
+
+constexpr std::int32_t kPillowHalf = 1 << (kPillowBits - 1);
+
+// Rows [first_row, first_row + rows) of `in`, each resampled to `taps`.
+Image resample_columns(const Image& in, const Taps& taps, int first_row, int rows) {
+  Image out(static_cast<int>(taps.spans.size()), rows);
+  for (int y = 0; y < rows; ++y) {
+    const std::uint8_t* row = in.row(first_row + y);
+    std::uint8_t* to = out.row(y);
+    for (const Taps::Span& span : taps.spans) {
+      const std::uint8_t* from = row + index(span.first) * kChannels;
+      const std::int32_t* weights = taps.weights.data() + span.weights;
+      std::int32_t r = kPillowHalf, g = kPillowHalf, b = kPillowHalf;
+      for (int i = 0; i < span.count; ++i, from += kChannels) {
+        r += from[0] * weights[i];
+        g += from[1] * weights[i];
+        b += from[2] * weights[i];
+      }
+      *to++ = round_pillow(r);
+      *to++ = round_pillow(g);
+      *to++ = round_pillow(b);
+    }
+  }
+  return out;
+}
+
+// `in` holds the source's rows from first_row on.
+Image resample_rows(const Image& in, const Taps& taps, int first_row) {
+  Image out(in.width, static_cast<int>(taps.spans.size()));
+  std::vector<std::int32_t> sums(in.stride());
+  for (int y = 0; y < out.height; ++y) {
+    const Taps::Span& span = taps.spans[index(y)];
+    std::fill(sums.begin(), sums.end(), kPillowHalf);
+    for (int i = 0; i < span.count; ++i) {
+      const std::int32_t weight = taps.weights[span.weights + index(i)];
+      const std::uint8_t* from = in.row(span.first - first_row + i);
+      for (std::size_t x = 0; x < sums.size(); ++x) sums[x] += from[x] * weight;
+    }
+    std::transform(sums.begin(), sums.end(), out.row(y), round_pillow);
+  }
+  return out;
+}
+
+Image crop(const Image& image, const Box& box) {
+  Image out(box.width, box.height);
+  for (int y = 0; y < box.height; ++y)
+    std::copy_n(image.row(box.top + y) + index(box.left) * kChannels, out.stride(), out.row(y));
+  return out;
+}
+
+Image resize_pillow(const Image& image, int width, int height, const Filter& filter, const Box& box) {
+  // Pillow skips the pass of an axis that keeps its size; here its weights come out as 1 and 0, which is the
+  // same.
+  Taps rows = make_taps(image.height, height, box.top, box.height, filter);
+  const int first_row = rows.first_input();
+  Taps columns = make_taps(image.width, width, box.left, box.width, filter);
+  return resample_rows(resample_columns(image, columns, first_row, rows.end_input() - first_row), rows,
+                       first_row);
+}
+
+// The sources of the outputs [begin, begin + count). Pillow adds up the step, so its rounding errors add up
+// as well.
+std::vector<int> nearest_sources(int in_size, int out_size, int begin, int count) {
+  const double step = static_cast<double>(in_size) / out_size;
+  double position = step * 0.5;
+  std::vector<int> sources(index(count));
+  for (int i = 0; i < begin + count; ++i, position += step)
+    if (i >= begin) sources[index(i - begin)] = std::min(static_cast<int>(position), in_size - 1);
+  return sources;
+}
+
+Image resize_nearest(const Image& image, int width, int height, const Box& box) {
+  const std::vector<int> columns = nearest_sources(image.width, width, box.left, box.width);
+  const std::vector<int> rows = nearest_sources(image.height, height, box.top, box.height);
+  Image out(box.width, box.height);
+  for (int y = 0; y < box.height; ++y) {
+    const std::uint8_t* row = image.row(rows[index(y)]);
+    std::uint8_t* to = out.row(y);
+    for (int x : columns) to = std::copy_n(row + index(x) * kChannels, kChannels, to);
+  }
+  return out;
+}
+
+// OpenCV.
+
+constexpr int kOpenCVBits = 11;
+
+// An output is (near * weights[0] + far * weights[1]) >> 11.
+struct TwoTaps {
+  int near;
+  int far;
+  std::array<std::int32_t, 2> weights;
+};
+
+std::vector<TwoTaps> make_two_taps(int in_size, int out_size, int begin, int count, bool clamp_fraction) {
+  const double scale = 1.0 / (static_cast<double>(out_size) / in_size);
+  std::vector<TwoTaps> taps;
+  taps.reserve(index(count));
+  for (int i = begin; i < begin + count; ++i) {
+    float fraction = static_cast<float>((i + 0.5) * scale - 0.5);
+    int near = static_cast<int>(std::floor(fraction));
+    fraction -= static_cast<float>(near);
+    if (clamp_fraction && (near < 0 || near >= in_size - 1)) fraction = 0.0f;
+    auto weight = [](float value) {
+      return static_cast<std::int32_t>(std::lrint(value * static_cast<float>(1 << kOpenCVBits)));
+    };
+    taps.push_back({std::clamp(near, 0, in_size - 1),
+                    std::clamp(near + 1, 0, in_size - 1),
+                    {weight(1.0f - fraction), weight(fraction)}});
+  }
+  return taps;
+}
+
+// Exactly half the size in both directions: OpenCV takes the mean of four pixels.
+Image halve(const Image& image, const Box& box) {
+  Image out(box.width, box.height);
+  for (int y = 0; y < box.height; ++y) {
+    const std::uint8_t* upper = image.row(2 * (box.top + y)) + index(2 * box.left) * kChannels;
+    const std::uint8_t* lower = upper + image.stride();
+    std::uint8_t* to = out.row(y);
+    for (int x = 0; x < box.width; ++x, upper += 2 * kChannels, lower += 2 * kChannels)
+      for (int c = 0; c < kChannels; ++c)
+        *to++ = static_cast<std::uint8_t>(
+            (upper[c] + upper[c + kChannels] + lower[c] + lower[c + kChannels] + 2) >> 2);
+  }
+  return out;
+}
+
+Image resize_opencv(const Image& image, int width, int height, const Box& box) {
+  if (image.width == 2 * std::int64_t{width} && image.height == 2 * std::int64_t{height})
+    return halve(image, box);
+  const std::vector<TwoTaps> columns = make_two_taps(image.width, width, box.left, box.width, true);
+  const std::vector<TwoTaps> rows = make_two_taps(image.height, height, box.top, box.height, false);
+
+  // The two source rows that an output row needs, resampled along x. Neighbouring output rows often share
+  // them.
+  struct Line {
+    int source = -1;
+    std::vector<std::int32_t> sums;
+  };
+  std::array<Line, 2> lines;
+  auto resample = [&](Line& line, int source) {
+    if (line.source == source) return;
+    line.source = source;
+    line.sums.resize(index(box.width) * kChannels);
+    const std::uint8_t* row = image.row(source);
+    std::int32_t* to = line.sums.data();
+    for (const TwoTaps& tap : columns) {
+      const std::uint8_t* near = row + index(tap.near) * kChannels;
+      const std::uint8_t* far = row + index(tap.far) * kChannels;
+      for (int c = 0; c < kChannels; ++c) *to++ = near[c] * tap.weights[0] + far[c] * tap.weights[1];
+    }
+  };
+
+  Image out(box.width, box.height);
+  for (int y = 0; y < box.height; ++y) {
+    const TwoTaps& tap = rows[index(y)];
+    if (lines[1].source == tap.near) std::swap(lines[0], lines[1]);
+    resample(lines[0], tap.near);
+    resample(lines[1], tap.far);
+    const std::int32_t* near = lines[0].sums.data();
+    const std::int32_t* far = lines[1].sums.data();
+    std::uint8_t* to = out.row(y);
+    for (std::size_t x = 0; x < out.stride(); ++x) {
+      const std::int32_t sum =
+          ((tap.weights[0] * (near[x] >> 4)) >> 16) + ((tap.weights[1] * (far[x] >> 4)) >> 16);
+      to[x] = static_cast<std::uint8_t>((sum + 2) >> 2);
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string_view name_of(Interpolation interpolation) {
+  return kNames[static_cast<std::size_t>(interpolation)];
+}
+
+Interpolation parse_interpolation(std::string_view name) {
+  for (std::size_t i = 0; i < kNames.size(); ++i)
+    if (kNames[i] == name) return static_cast<Interpolation>(i);
+  fail("interpolation '{}' is not known; there are nearest, bilinear, bicubic and opencv", name);
+}
+
+Image resize(const Image& image, int width, int height, Interpolation interpolation) {
+  return resize(image, width, height, interpolation, {0, 0, width, height});
+}
+
+Image resize(const Image& image, int width, int height, Interpolation interpolation, const Box& box) {
+  check(image.width > 0 && image.height > 0, "an empty picture cannot be resized");
+  check(box.left >= 0 && box.top >= 0 && box.width > 0 && box.height > 0 && box.left <= width - box.width &&
+            box.top <= height - box.height,
+        "the part of a picture to compute is inside of it");
+  if (std::max(width, height) > kMaxSide || std::int64_t{box.width} * box.height > kMaxImagePixels)
+    fail("a picture of {}x{} would be {}x{} when resized, which is too large", image.width, image.height,
+         width, height);
+  if (image.width == width && image.height == height) return crop(image, box);
+  switch (interpolation) {
+    case Interpolation::kNearest:
+      return resize_nearest(image, width, height, box);
+    case Interpolation::kBilinear:
+      return resize_pillow(image, width, height, {1.0, bilinear_weight}, box);
+    case Interpolation::kBicubic:
+      return resize_pillow(image, width, height, {2.0, bicubic_weight}, box);
+    case Interpolation::kOpenCV:
+      return resize_opencv(image, width, height, box);
+  }
+  check(false, "every interpolation has a case");
+  return {};
+}
+
+}  // namespace octet

@@ -1,0 +1,31 @@
+#pragma once
+#include <string_view>
+
+#include "data/image.h"
+
+namespace octet {
+
+enum class Interpolation {
+  kNearest,   // Pillow's NEAREST
+  kBilinear,  // Pillow's BILINEAR: a triangle as wide as the ratio, so that shrinking averages
+  kBicubic,   // Pillow's BICUBIC, likewise (a = -0.5)
+  kOpenCV,    // OpenCV's INTER_LINEAR: the two nearest pixels in each direction, whatever the ratio
+};
+
+std::string_view name_of(Interpolation interpolation);     // "nearest", "bilinear", "bicubic", "opencv"
+Interpolation parse_interpolation(std::string_view name);  // an Error that lists the names
+
+// A rectangle of pixels.
+struct Box {
+  int left = 0;
+  int top = 0;
+  int width = 0;
+  int height = 0;
+};
+
+// `image` scaled to width x height, to the same pixels as Image.resize of Pillow or cv2.resize give.
+Image resize(const Image& image, int width, int height, Interpolation interpolation);
+// The part of that which is in `box`, without computing the rest.
+Image resize(const Image& image, int width, int height, Interpolation interpolation, const Box& box);
+
+}  // namespace octet
