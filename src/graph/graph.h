@@ -46,6 +46,8 @@ struct Node {
 // as it was.
 struct Source {
   virtual ~Source() = default;
+  // Gives mapped pages back to the system; they are read again when someone looks at them.
+  virtual void release_memory() const {}
 };
 
 struct Graph {

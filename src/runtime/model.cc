@@ -1,0 +1,65 @@
+#include "octet/model.h"
+
+#include <filesystem>
+
+#include "base/error.h"
+#include "formats/paddle/model_io.h"
+#include "octet/version.h"
+
+namespace octet {
+
+const char* version() {
+  return OCTET_VERSION;
+}
+
+namespace {
+
+std::vector<TensorInfo> infos(const Graph& graph, const std::vector<ValueId>& ids) {
+  std::vector<TensorInfo> list;
+  for (ValueId id : ids) list.push_back({graph.value(id).name, graph.value(id).dtype, graph.value(id).shape});
+  return list;
+}
+
+}  // namespace
+
+Model::Model(std::shared_ptr<const Graph> graph) : graph_(std::move(graph)) {
+  check(graph_ != nullptr, "a model needs a graph");
+}
+
+Model Model::load(const std::string& path, const ModelFiles& files) {
+  return Model(std::make_shared<const Graph>(paddle::load_model(paddle::find_model(path, files))));
+}
+
+void Model::save(const std::string& directory, const ModelFiles& files) const {
+  namespace fs = std::filesystem;
+  std::error_code error;
+  fs::create_directories(directory, error);
+  if (error || !fs::is_directory(directory))
+    fail("{}: cannot make this directory: {}", directory, error.message());
+  fs::path dir(directory);
+  paddle::save_model(*graph_,
+                     {dir / (files.model_filename.empty() ? "inference.pdmodel" : files.model_filename),
+                      dir / (files.params_filename.empty() ? "inference.pdiparams" : files.params_filename)});
+}
+
+std::vector<TensorInfo> Model::inputs() const {
+  return infos(*graph_, graph_->inputs);
+}
+
+std::vector<TensorInfo> Model::outputs() const {
+  return infos(*graph_, graph_->outputs);
+}
+
+bool Model::is_quantized() const {
+  for (const Node& node : graph_->nodes)
+    if (node.op == "quantize" || node.op == "fake_quant" || node.op == "dynamic_quantize" ||
+        node.op == "dynamic_fake_quant")
+      return true;
+  return false;
+}
+
+std::string Model::dump() const {
+  return octet::dump(*graph_);
+}
+
+}  // namespace octet

@@ -1,0 +1,176 @@
+#include "octet/predictor.h"
+
+#include <cstring>
+
+#include "runtime/executor.h"
+
+namespace octet {
+
+void Config::set_model(std::string model_path) {
+  model_path_ = std::move(model_path);
+  params_file_.clear();
+}
+
+void Config::set_model(std::string model_file, std::string params_file) {
+  model_path_ = std::move(model_file);
+  params_file_ = std::move(params_file);
+}
+
+int Config::cpu_math_library_num_threads() const {
+  return threads_ > 0 ? threads_ : default_threads();
+}
+
+void Config::enable_use_gpu(std::uint64_t, int device_id) {
+  if (device_id < 0) fail("gpu:{}: a device number is 0 or more", device_id);
+  gpu_ = device_id;
+}
+
+std::int64_t TensorHandle::size() const {
+  return element_count(shape());
+}
+
+namespace {
+
+class Handle : public TensorHandle {
+ public:
+  Handle(const Value& value, bool is_input)
+      : value_(value), is_input_(is_input), dtype_(value.dtype), shape_(value.shape) {}
+
+  const std::string& name() const override { return value_.name; }
+  DType type() const override { return dtype_; }
+  std::vector<std::int64_t> shape() const override { return shape_; }
+  const Tensor& tensor() const { return tensor_; }
+
+  void reshape(const std::vector<std::int64_t>& shape) override {
+    if (!is_input_) fail("output {}: only an input can be reshaped", name());
+    if (!value_.shape.empty() && shape.size() != value_.shape.size())
+      fail("input {}: expected {} dimensions ({}), got {} ({})", name(), value_.shape.size(),
+           to_string(value_.shape), shape.size(), to_string(shape));
+    element_count(shape);
+    shape_ = shape;
+    tensor_ = {};
+  }
+
+  void set(Tensor tensor) {
+    dtype_ = tensor.dtype();
+    shape_ = tensor.shape();
+    tensor_ = std::move(tensor);
+  }
+
+ private:
+  void copy_in(DType type, const void* data) override {
+    if (!is_input_) fail("output {}: data can only be copied to an input", name());
+    if (type != dtype_) fail("input {}: expected {}, got {}", name(), name_of(dtype_), name_of(type));
+    if (!is_known(shape_)) fail("input {}: its shape is {}; call reshape() first", name(), to_string(shape_));
+    tensor_ = Tensor(dtype_, shape_);
+    std::memcpy(tensor_.mutable_bytes().data(), data, tensor_.size_bytes());
+  }
+
+  void copy_out(DType type, void* data) const override {
+    if (tensor_.empty()) fail("{} {}: has no data yet", is_input_ ? "input" : "output", name());
+    if (type != dtype_) fail("{}: holds {}, asked for {}", name(), name_of(dtype_), name_of(type));
+    std::memcpy(data, tensor_.bytes().data(), tensor_.size_bytes());
+  }
+
+  const Value& value_;
+  bool is_input_;
+  DType dtype_;
+  Shape shape_;
+  Tensor tensor_;
+};
+
+class GraphPredictor : public Predictor {
+ public:
+  GraphPredictor(std::shared_ptr<const Executable> executable, int threads)
+      : executable_(std::move(executable)), pool_(threads) {
+    const Graph& graph = executable_->graph;
+    for (ValueId id : graph.inputs) inputs_.push_back(std::make_shared<Handle>(graph.value(id), true));
+    for (ValueId id : graph.outputs) outputs_.push_back(std::make_shared<Handle>(graph.value(id), false));
+  }
+
+  std::vector<std::string> get_input_names() const override { return names(inputs_); }
+  std::vector<std::string> get_output_names() const override { return names(outputs_); }
+  std::shared_ptr<TensorHandle> get_input_handle(const std::string& name) override {
+    return find(inputs_, name, "input");
+  }
+  std::shared_ptr<TensorHandle> get_output_handle(const std::string& name) override {
+    return find(outputs_, name, "output");
+  }
+
+  void run() override {
+    std::vector<Tensor> tensors;
+    for (const auto& handle : inputs_) {
+      if (handle->tensor().empty()) fail("input {}: has no data; copy_from_cpu() first", handle->name());
+      tensors.push_back(handle->tensor());
+    }
+    std::vector<Tensor> results = execute_or_explain(tensors);
+    for (std::size_t i = 0; i < results.size(); ++i) outputs_[i]->set(std::move(results[i]));
+  }
+
+  std::unique_ptr<Predictor> clone() const override {
+    return std::make_unique<GraphPredictor>(executable_, pool_.threads());
+  }
+
+ private:
+  using Handles = std::vector<std::shared_ptr<Handle>>;
+
+  // A declared shape does not bind (Paddle does not check it either), but when a run fails it is worth a
+  // hint.
+  std::vector<Tensor> execute_or_explain(const std::vector<Tensor>& tensors) {
+    try {
+      return execute(*executable_, tensors, pool_);
+    } catch (const Error& error) {
+      std::string hint;
+      for (std::size_t i = 0; i < tensors.size(); ++i) {
+        const Value& value = executable_->graph.value(executable_->graph.inputs[i]);
+        if (!fits(tensors[i].shape(), value.shape))
+          hint += fmt::format(" (input {} is declared {}, given {})", value.name, to_string(value.shape),
+                              to_string(tensors[i].shape()));
+      }
+      if (hint.empty()) throw;
+      throw Error(error.what() + hint, error.kind());
+    }
+  }
+
+  static bool fits(const Shape& given, const Shape& declared) {
+    for (std::size_t i = 1; i < declared.size() && i < given.size(); ++i)
+      if (declared[i] != kUnknown && declared[i] != given[i]) return false;
+    return true;
+  }
+
+  static std::vector<std::string> names(const Handles& handles) {
+    std::vector<std::string> list;
+    for (const auto& handle : handles) list.push_back(handle->name());
+    return list;
+  }
+
+  static std::shared_ptr<TensorHandle> find(const Handles& handles, const std::string& name,
+                                            const char* what) {
+    for (const auto& handle : handles)
+      if (handle->name() == name) return handle;
+    fail("{}: no such {}; the model has: {}", name, what, fmt::join(names(handles), ", "));
+  }
+
+  std::shared_ptr<const Executable> executable_;
+  ThreadPool pool_;
+  Handles inputs_, outputs_;
+};
+
+}  // namespace
+
+std::unique_ptr<Predictor> create_predictor(const Model& model, const Config& config) {
+  if (config.use_gpu())
+    fail("gpu:{}: no usable CUDA device; run on the CPU with --use-gpu False (or --device cpu)",
+         config.gpu_device_id());
+  auto executable = prepare(*model.graph(), {config.ir_optim(), config.isa()});
+  return std::make_unique<GraphPredictor>(std::move(executable), config.cpu_math_library_num_threads());
+}
+
+std::unique_ptr<Predictor> create_predictor(const Config& config) {
+  if (config.use_gpu()) return create_predictor(Model(std::make_shared<const Graph>()), config);
+  if (config.params_file().empty()) return create_predictor(Model::load(config.model_path()), config);
+  // Paddle's two-file form: the params file may be anywhere.
+  return create_predictor(Model::load(config.model_path(), {"", config.params_file()}), config);
+}
+
+}  // namespace octet
