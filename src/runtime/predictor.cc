@@ -1,6 +1,7 @@
 #include "octet/predictor.h"
 
 #include <cstring>
+#include <filesystem>
 
 #include "runtime/executor.h"
 
@@ -34,18 +35,18 @@ namespace {
 class Handle : public TensorHandle {
  public:
   Handle(const Value& value, bool is_input)
-      : value_(value), is_input_(is_input), dtype_(value.dtype), shape_(value.shape) {}
+      : name_(value.name), declared_(value.shape), is_input_(is_input), dtype_(value.dtype), shape_(value.shape) {}
 
-  const std::string& name() const override { return value_.name; }
+  const std::string& name() const override { return name_; }
   DType type() const override { return dtype_; }
   std::vector<std::int64_t> shape() const override { return shape_; }
   const Tensor& tensor() const { return tensor_; }
 
   void reshape(const std::vector<std::int64_t>& shape) override {
     if (!is_input_) fail("output {}: only an input can be reshaped", name());
-    if (!value_.shape.empty() && shape.size() != value_.shape.size())
-      fail("input {}: expected {} dimensions ({}), got {} ({})", name(), value_.shape.size(),
-           to_string(value_.shape), shape.size(), to_string(shape));
+    if (!declared_.empty() && shape.size() != declared_.size())
+      fail("input {}: expected {} dimensions ({}), got {} ({})", name(), declared_.size(), to_string(declared_),
+           shape.size(), to_string(shape));
     element_count(shape);
     shape_ = shape;
     tensor_ = {};
@@ -72,7 +73,8 @@ class Handle : public TensorHandle {
     std::memcpy(data, tensor_.bytes().data(), tensor_.size_bytes());
   }
 
-  const Value& value_;
+  std::string name_;
+  Shape declared_;
   bool is_input_;
   DType dtype_;
   Shape shape_;
@@ -170,7 +172,8 @@ std::unique_ptr<Predictor> create_predictor(const Config& config) {
   if (config.use_gpu()) return create_predictor(Model(std::make_shared<const Graph>()), config);
   if (config.params_file().empty()) return create_predictor(Model::load(config.model_path()), config);
   // Paddle's two-file form: the params file may be anywhere.
-  return create_predictor(Model::load(config.model_path(), {"", config.params_file()}), config);
+  std::string params = std::filesystem::absolute(config.params_file()).string();
+  return create_predictor(Model::load(config.model_path(), {"", params}), config);
 }
 
 }  // namespace octet
