@@ -1,0 +1,71 @@
+# Wraps the CMake presets (CMakePresets.json). `make help` lists what there is.
+JOBS ?= $(shell nproc)
+PREFIX ?= /usr/local
+
+BUILD = cmake --build -j $(JOBS) --preset
+# The Python tests are registered when CMake knows the Python that has Paddle, the fuzz run when it knows the targets.
+TEST_OPTIONS = -DOCTET_PYTHON=$$(tools/setup --python) -DOCTET_FUZZ_BUILD=$(CURDIR)/build/fuzz
+
+.PHONY: help setup build test quickstart bench format lint asan tsan fuzz install clean
+
+help:
+	@sed -n 's/^## //p' $(MAKEFILE_LIST)
+
+## make setup        install what is missing (apt, and a Python environment outside the clone)
+setup:
+	@tools/setup test
+
+## make build        build/release/octet
+build:
+	@tools/setup build
+	@cmake --preset release --log-level=WARNING
+	@$(BUILD) release --target octet_program octet
+
+## make test         everything: unit tests, parity with Paddle, style, install, two minutes of fuzzing
+test: setup
+	@cmake --preset release --log-level=WARNING $(TEST_OPTIONS)
+	@cmake --preset fuzz --log-level=WARNING
+	@$(BUILD) release
+	@$(BUILD) fuzz
+	@ctest --test-dir build/release -j $(JOBS) --output-on-failure
+
+## make quickstart   the real PP-OCR models on real pictures
+quickstart: setup build
+	@$$(tools/setup --python) tools/quickstart build/release/octet
+
+## make bench        micro-benchmarks of the kernels
+bench: setup
+	@cmake --preset release --log-level=WARNING -DOCTET_BENCH=ON
+	@$(BUILD) release --target octet_bench
+	@build/release/octet_bench
+
+## make format       clang-format on every source
+format: setup
+	@tools/check_format --fix
+
+## make lint         clang-tidy on every source (some minutes)
+lint: setup
+	@cmake --preset dev --log-level=WARNING
+	@run-clang-tidy -quiet -p build/dev -j $(JOBS) '/(src|fuzz)/.*\.cc$$'
+
+## make asan         unit tests under the address and undefined-behaviour sanitizers
+## make tsan         unit tests under the thread sanitizer
+asan tsan: setup
+	@cmake --preset $@ --log-level=WARNING
+	@$(BUILD) $@
+	@ctest --test-dir build/$@ -j $(JOBS) --output-on-failure -L unit
+
+## make fuzz         each fuzz target for ten minutes (SECONDS=N for another time)
+fuzz: SECONDS ?= 600
+fuzz: setup
+	@cmake --preset fuzz --log-level=WARNING
+	@$(BUILD) fuzz
+	@fuzz/run $(SECONDS)
+
+## make install      into PREFIX, /usr/local unless given
+install: build
+	@cmake --install build/release --prefix $(PREFIX)
+
+## make clean        removes build/
+clean:
+	@rm -rf build

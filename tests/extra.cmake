@@ -1,0 +1,6 @@
+# Tests beside the unit tests. OCTET_PYTHON is a Python with the packages of tools/requirements.txt, and
+# OCTET_FUZZ_BUILD the build folder of the preset `fuzz`; `make test` gives both, and what needs one is left out without it.
+set(OCTET_PYTHON "" CACHE FILEPATH "A Python that has Paddle; none: no tests against Paddle")
+set(OCTET_FUZZ_BUILD "" CACHE PATH "Where the fuzz targets are built; none: no fuzzing in the tests")
+
+include(style/tests.cmake)
