@@ -79,15 +79,10 @@ void infer_node(const Graph& graph, const Node& node, std::span<const ValueInfo*
     check_slots(*spec, node);
     for (std::size_t i = 0; i < inputs.size(); ++i) {
       check((inputs[i] == nullptr) == (node.inputs[i] == kNoValue), "an absent input has no ValueInfo");
-      if (inputs[i] && inputs[i]->shape.size() > ops::kMaxRank)
-        fail("an input has {} dimensions, octet takes at most {}", inputs[i]->shape.size(), ops::kMaxRank);
+      if (inputs[i]) ops::check_shape(inputs[i]->shape, "an input");
     }
     spec->infer(node, inputs, outputs);
-    for (const ValueInfo& output : outputs) {
-      if (output.shape.size() > ops::kMaxRank)
-        fail("the output has {} dimensions, octet takes at most {}", output.shape.size(), ops::kMaxRank);
-      ops::product(output.shape);  // fails when it is absurdly large
-    }
+    for (const ValueInfo& output : outputs) ops::check_shape(output.shape, "the output");
   } catch (const Error& error) {
     throw Error(fmt::format("{}: {}", describe(graph, node), error.what()), error.kind());
   }

@@ -4,6 +4,15 @@
 
 namespace octet::ops {
 
+void check_shape(const Shape& shape, std::string_view what) {
+  constexpr std::int64_t kMaxDim = std::int64_t{1} << 40;  // sums of a few dims cannot overflow
+  if (shape.size() > kMaxRank)
+    fail("{} has {} dimensions, octet takes at most {}", what, shape.size(), kMaxRank);
+  for (std::int64_t dim : shape)
+    if (dim < kUnknown || dim > kMaxDim) fail("{} has shape {}, which cannot be", what, to_string(shape));
+  product(shape);
+}
+
 std::int64_t normalize_axis(std::int64_t axis, std::size_t rank, std::string_view what) {
   auto n = static_cast<std::int64_t>(rank);
   if (axis < -n || axis >= n) fail("{} {} is out of range for {} dimensions", what, axis, rank);
@@ -115,6 +124,7 @@ Shape place(Shape shape, std::size_t rank, std::int64_t axis) {
 }  // namespace
 
 Broadcast broadcast(const Shape& x, const Shape& y, std::int64_t axis) {
+  if (x == y) return {x, y, x};  // whatever the axis
   Broadcast result{x, y, {}};
   try {
     if (x.size() < y.size())

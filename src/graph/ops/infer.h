@@ -15,6 +15,9 @@ using Outputs = std::span<ValueInfo>;
 // More than any vision model has; it keeps loops over dimensions short whatever a file says.
 constexpr std::size_t kMaxRank = 16;
 
+// Fails when a shape is not one that octet handles: too many dimensions, or an absurdly large one.
+void check_shape(const Shape& shape, std::string_view what);
+
 // Input i, or null when it is absent.
 inline const ValueInfo* input_at(Inputs inputs, std::size_t i) {
   return i < inputs.size() ? inputs[i] : nullptr;

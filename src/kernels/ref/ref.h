@@ -4,8 +4,8 @@
 
 #include "kernels/kernel.h"
 
-// The reference kernels: plain loops that say what each op of docs/ops.md computes. They are the specification: never
-// optimised, and every other kernel is tested against them.
+// The reference kernels: plain loops that say what each op of docs/ops.md computes. They are the
+// specification: never optimised, and every other kernel is tested against them.
 namespace octet::ref {
 
 struct Row {
@@ -16,5 +16,52 @@ struct Row {
 // One row an op; ref.cc is the list.
 std::span<const Row> kernels();
 Kernel find(std::string_view op);  // null when there is none
+
+// Normalisation.
+void batch_norm(const KernelArgs& args);
+void layer_norm(const KernelArgs& args);
+void softmax(const KernelArgs& args);
+
+// Activation functions.
+void relu(const KernelArgs& args);
+void sigmoid(const KernelArgs& args);
+void tanh(const KernelArgs& args);
+void exp(const KernelArgs& args);
+void sqrt(const KernelArgs& args);
+void abs(const KernelArgs& args);
+void relu6(const KernelArgs& args);
+void leaky_relu(const KernelArgs& args);
+void hard_sigmoid(const KernelArgs& args);
+void hard_swish(const KernelArgs& args);
+void swish(const KernelArgs& args);
+void gelu(const KernelArgs& args);
+void clip(const KernelArgs& args);
+void dropout(const KernelArgs& args);
+
+// Element by element.
+void add(const KernelArgs& args);
+void sub(const KernelArgs& args);
+void mul(const KernelArgs& args);
+void div(const KernelArgs& args);
+void max(const KernelArgs& args);
+void min(const KernelArgs& args);
+void pow(const KernelArgs& args);
+void scale(const KernelArgs& args);
+void cast(const KernelArgs& args);
+void identity(const KernelArgs& args);
+
+// Shapes; reshape, flatten, squeeze and unsqueeze copy, as identity does.
+void transpose(const KernelArgs& args);
+void concat(const KernelArgs& args);
+void split(const KernelArgs& args);
+void slice(const KernelArgs& args);
+void shape(const KernelArgs& args);
+void full(const KernelArgs& args);
+
+// Reductions.
+void reduce_mean(const KernelArgs& args);
+void reduce_sum(const KernelArgs& args);
+void reduce_max(const KernelArgs& args);
+void arg_max(const KernelArgs& args);
 
 }  // namespace octet::ref

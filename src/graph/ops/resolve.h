@@ -1,0 +1,25 @@
+#pragma once
+#include "graph/ops/infer.h"
+
+// Attributes and inputs of the shape ops brought into one plain form, for the shape inference and the kernels
+// alike.
+namespace octet::ops {
+
+// An integer that an input overrides; nothing when that input's element is not known yet.
+std::optional<std::int64_t> attr_or_input(const Node& node, std::string_view name, const ValueInfo* input);
+
+// transpose: the permutation, checked, each in [0, rank).
+std::vector<std::size_t> permutation(const Node& node, std::size_t rank);
+
+// reduce_*: which dims go.
+std::vector<bool> reduced_dims(const Node& node, std::size_t rank);
+
+// slice: for each dim of x, where the slice begins and how long it is; kUnknown before a run decides.
+struct SliceDim {
+  std::int64_t begin = 0;
+  std::int64_t size = kUnknown;
+  bool dropped = false;  // of size 1, and not in the result
+};
+std::vector<SliceDim> slice_dims(const Node& node, Inputs inputs);
+
+}  // namespace octet::ops

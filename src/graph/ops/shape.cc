@@ -1,0 +1,251 @@
+#include <algorithm>
+
+#include "graph/ops/infer.h"
+#include "graph/ops/ops.h"
+#include "graph/ops/resolve.h"
+
+namespace octet::ops {
+
+namespace {
+
+Inputs rest(Inputs inputs, std::size_t first) {
+  return inputs.size() > first ? inputs.subspan(first) : Inputs{};
+}
+
+// The one open dim of a reshape: what is left of x's elements after the other dims. Dims that are copied from
+// x cancel out, so an unknown batch size is no obstacle.
+std::int64_t open_dim(const Shape& x, const Shape& out, const std::vector<bool>& copied, std::size_t open) {
+  Shape have, used;
+  for (std::size_t i = 0; i < x.size(); ++i)
+    if (i >= copied.size() || !copied[i]) have.push_back(x[i]);
+  for (std::size_t i = 0; i < out.size(); ++i)
+    if (!copied[i] && i != open) used.push_back(out[i]);
+  std::int64_t total = product(have), divisor = product(used);
+  if (total == 0) return 0;
+  if (total == kUnknown || divisor == kUnknown) return kUnknown;
+  if (divisor == 0 || total % divisor != 0)
+    fail("x of shape {} does not fit into {}", to_string(x), to_string(out));
+  return total / divisor;
+}
+
+void infer_reshape(const Node& node, Inputs inputs, Outputs outputs) {
+  const Shape& x = inputs[0]->shape;
+  auto wanted = ints_from(rest(inputs, 2), input_at(inputs, 1),
+                          attr<std::vector<std::int64_t>>(node, "shape"), "shape");
+  outputs[0].dtype = inputs[0]->dtype;
+  if (!wanted) return;
+  if (wanted->size() > kMaxRank)
+    fail("shape has {} dimensions, octet takes at most {}", wanted->size(), kMaxRank);
+  Shape out;
+  std::vector<bool> copied(wanted->size(), false);
+  std::size_t open = 0, open_count = 0, minus_ones = 0;
+  for (std::size_t i = 0; i < wanted->size(); ++i) {
+    std::optional<std::int64_t> dim = (*wanted)[i];
+    if (dim && *dim < -1) fail("shape has a dimension {}", *dim);
+    if (dim == 0 && i >= x.size())
+      fail("shape copies dimension {} of x, which has shape {}", i, to_string(x));
+    copied[i] = dim == 0;
+    out.push_back(dim == 0 ? x[i] : dim.value_or(kUnknown));
+    if (dim == -1) ++minus_ones;
+    if (!dim || dim == -1) open = i, ++open_count;
+  }
+  if (minus_ones > 1) fail("shape {} leaves more than one dimension open", to_string(out));
+  if (open_count == 1) out[open] = open_dim(x, out, copied, open);
+  std::int64_t before = product(x), after = product(out);
+  if (before != kUnknown && after != kUnknown && before != after)
+    fail("x of shape {} does not fit into {}", to_string(x), to_string(out));
+  outputs[0].shape = std::move(out);
+}
+
+void infer_flatten(const Node& node, Inputs inputs, Outputs outputs) {
+  const Shape& x = inputs[0]->shape;
+  outputs[0] = {inputs[0]->dtype, {1}};
+  if (x.empty()) return;
+  auto start = static_cast<std::size_t>(
+      normalize_axis(attr<std::int64_t>(node, "start_axis"), x.size(), "start_axis"));
+  auto stop =
+      static_cast<std::size_t>(normalize_axis(attr<std::int64_t>(node, "stop_axis"), x.size(), "stop_axis"));
+  if (start > stop) fail("start_axis {} comes after stop_axis {}", start, stop);
+  Shape& out = outputs[0].shape;
+  out.assign(x.begin(), x.begin() + static_cast<std::ptrdiff_t>(start));
+  out.push_back(product(x, start, stop + 1));
+  out.insert(out.end(), x.begin() + static_cast<std::ptrdiff_t>(stop) + 1, x.end());
+}
+
+// The axes of squeeze and unsqueeze; nothing when they are not known yet.
+std::optional<std::vector<std::int64_t>> axes_of(const Node& node, Inputs inputs) {
+  auto maybe = ints_from({}, input_at(inputs, 1), attr<std::vector<std::int64_t>>(node, "axes"), "axes");
+  if (!maybe) return std::nullopt;
+  std::vector<std::int64_t> axes;
+  for (auto axis : *maybe) {
+    if (!axis) return std::nullopt;
+    axes.push_back(*axis);
+  }
+  return axes;
+}
+
+void infer_squeeze(const Node& node, Inputs inputs, Outputs outputs) {
+  const Shape& x = inputs[0]->shape;
+  outputs[0].dtype = inputs[0]->dtype;
+  auto axes = axes_of(node, inputs);
+  if (!axes) return;
+  std::vector<bool> named(x.size(), axes->empty());
+  for (std::int64_t axis : *axes)
+    named[static_cast<std::size_t>(normalize_axis(axis, x.size(), "axes"))] = true;
+  Shape out;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    if (named[i] && x[i] == kUnknown) return;  // whether this dim goes is decided by a run
+    if (!named[i] || x[i] != 1) out.push_back(x[i]);
+  }
+  outputs[0].shape = std::move(out);
+}
+
+void infer_unsqueeze(const Node& node, Inputs inputs, Outputs outputs) {
+  outputs[0].dtype = inputs[0]->dtype;
+  auto axes = axes_of(node, inputs);
+  if (!axes) return;
+  Shape out = inputs[0]->shape;
+  if (axes->size() + out.size() > kMaxRank)
+    fail("the result would have {} dimensions", axes->size() + out.size());
+  for (std::int64_t axis :
+       *axes)  // one after the other, as Paddle does: each counts in what is there already
+    out.insert(out.begin() + normalize_axis(axis, out.size() + 1, "axes"), 1);
+  outputs[0].shape = std::move(out);
+}
+
+void infer_transpose(const Node& node, Inputs inputs, Outputs outputs) {
+  const Shape& x = inputs[0]->shape;
+  Shape out;
+  for (std::size_t i : permutation(node, x.size())) out.push_back(x[i]);
+  outputs[0] = {inputs[0]->dtype, std::move(out)};
+}
+
+void infer_concat(const Node& node, Inputs inputs, Outputs outputs) {
+  Inputs parts = rest(inputs, 1);
+  if (parts.empty()) fail("nothing to join");
+  const ValueInfo& first = *parts[0];
+  if (first.shape.empty()) fail("scalars cannot be joined");
+  for (const ValueInfo* part : parts) {
+    require_dtype(*part, "x", {first.dtype});
+    require_rank(*part, "x", first.shape.size());
+  }
+  auto axis = attr_or_input(node, "axis", inputs[0]);
+  outputs[0] = {first.dtype, Shape(first.shape.size(), kUnknown)};
+  if (!axis) return;
+  Shape out = first.shape;
+  auto along = static_cast<std::size_t>(normalize_axis(*axis, out.size()));
+  for (const ValueInfo* part : parts.subspan(1)) {
+    for (std::size_t i = 0; i < out.size(); ++i) {
+      if (i != along) {
+        out[i] = merge_dims(
+            out[i], part->shape[i],
+            fmt::format("dimension {} of {} and {}", i, to_string(first.shape), to_string(part->shape)));
+      } else {
+        bool known = out[i] != kUnknown && part->shape[i] != kUnknown;
+        out[i] = known ? out[i] + part->shape[i] : kUnknown;
+      }
+    }
+    check_shape(out, "the output");  // before the sum could overflow
+  }
+  outputs[0].shape = std::move(out);
+}
+
+// The sizes of the parts that a dim of `size` is split into.
+Shape split_sizes(const Node& node, std::int64_t size, std::size_t parts) {
+  std::int64_t num = attr<std::int64_t>(node, "num");
+  auto sections = attr<std::vector<std::int64_t>>(node, "sections");
+  auto count = static_cast<std::int64_t>(parts);
+  if (num == 0 && sections.empty()) fail("neither num nor sections says how to split");
+  if (num != 0) {
+    if (num != count) fail("num is {}, there are {} outputs", num, count);
+    if (size != kUnknown && size % num != 0)
+      fail("{} elements cannot be split into {} equal parts", size, num);
+    return Shape(parts, size == kUnknown ? kUnknown : size / num);
+  }
+  if (sections.size() != parts) fail("{} sections, there are {} outputs", sections.size(), parts);
+  auto open = std::find(sections.begin(), sections.end(), -1);
+  Shape known;
+  for (auto it = sections.begin(); it != sections.end(); ++it) {
+    if (it == open) continue;
+    if (*it < 0) fail("sections [{}]: {} is no size", fmt::join(sections, ","), *it);
+    known.push_back(*it);
+  }
+  std::int64_t sum = 0;
+  for (std::int64_t section : known) sum += element_count({section});  // bounded, so the sum cannot overflow
+  if (size == kUnknown) return sections;
+  if (sum > size || (open == sections.end() && sum != size))
+    fail("sections [{}] do not add up to {}", fmt::join(sections, ","), size);
+  if (open != sections.end()) *open = size - sum;
+  return sections;
+}
+
+void infer_split(const Node& node, Inputs inputs, Outputs outputs) {
+  const ValueInfo& x = *inputs[0];
+  auto axis = attr_or_input(node, "axis", input_at(inputs, 1));
+  for (ValueInfo& output : outputs) output = {x.dtype, Shape(x.shape.size(), kUnknown)};
+  if (!axis) return;
+  auto along = static_cast<std::size_t>(normalize_axis(*axis, x.shape.size()));
+  Shape sizes = split_sizes(node, x.shape[along], outputs.size());
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    outputs[i].shape = x.shape;
+    outputs[i].shape[along] = sizes[i];
+  }
+}
+
+void infer_slice(const Node& node, Inputs inputs, Outputs outputs) {
+  outputs[0] = {inputs[0]->dtype, {}};
+  for (const SliceDim& dim : slice_dims(node, inputs))
+    if (!dim.dropped) outputs[0].shape.push_back(dim.size);
+}
+
+void infer_shape(const Node&, Inputs inputs, Outputs outputs) {
+  outputs[0] = {DType::kInt32, {static_cast<std::int64_t>(inputs[0]->shape.size())}};
+}
+
+void infer_full(const Node& node, Inputs inputs, Outputs outputs) {
+  // A gigabyte of floats; a file must not ask for more with a few bytes.
+  constexpr std::int64_t kMaxFill = std::int64_t{1} << 28;
+  outputs[0].dtype = dtype_attr(node, "dtype");
+  if (outputs[0].dtype == DType::kFloat16 || outputs[0].dtype == DType::kBFloat16)
+    fail("dtype {} is not supported; octet computes in float32", name_of(outputs[0].dtype));
+  if (const ValueInfo* value = input_at(inputs, 1))
+    merge_dims(product(value->shape), 1, "the number of elements of value");
+  auto wanted = ints_from(rest(inputs, 2), input_at(inputs, 0),
+                          attr<std::vector<std::int64_t>>(node, "shape"), "shape");
+  if (!wanted) return;
+  Shape out;
+  for (auto dim : *wanted) {
+    if (dim && *dim < 0) fail("shape has a dimension {}", *dim);
+    out.push_back(dim.value_or(kUnknown));
+  }
+  if (product(out) > kMaxFill) fail("shape {} has more than {} elements", to_string(out), kMaxFill);
+  outputs[0].shape = std::move(out);
+}
+
+}  // namespace
+
+std::vector<OpSpec> shape() {
+  const std::vector<std::int64_t> none;
+  return {
+      {"reshape", {"x", "shape?", "dims*"}, {"y"}, {{"shape", none}}, infer_reshape},
+      {"flatten", {"x"}, {"y"}, {{"start_axis", 1}, {"stop_axis", -1}}, infer_flatten},
+      {"squeeze", {"x", "axes?"}, {"y"}, {{"axes", none}}, infer_squeeze},
+      {"unsqueeze", {"x", "axes?"}, {"y"}, {{"axes", none}}, infer_unsqueeze},
+      {"transpose", {"x"}, {"y"}, {{"perm", none}}, infer_transpose},
+      {"concat", {"axis?", "x*"}, {"y"}, {{"axis", 0}}, infer_concat},
+      {"split", {"x", "axis?"}, {"y*"}, {{"axis", 0}, {"num", 0}, {"sections", none}}, infer_split},
+      {"slice",
+       {"x", "starts?", "ends?", "items*"},
+       {"y"},
+       {{"axes", none}, {"starts", none}, {"ends", none}, {"decrease_axes", none}, {"starts_items", 0}},
+       infer_slice},
+      {"shape", {"x"}, {"y"}, {}, infer_shape},
+      {"full",
+       {"shape?", "value?", "dims*"},
+       {"y"},
+       {{"shape", none}, {"dtype", "float32"}, {"value", 0.0}},
+       infer_full},
+  };
+}
+
+}  // namespace octet::ops

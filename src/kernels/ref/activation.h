@@ -1,0 +1,75 @@
+#pragma once
+#include "kernels/ref/exp.h"
+
+// The activation functions on one number, for the activation ops and for the epilogues of the integer ops.
+// They are defined to the bit, as exp_of() is: one rounding for each operation, in the order that is written
+// here. Bounds are compared like the CPU's max and min do it (`x > low ? x : low`), so NaN becomes the bound.
+namespace octet::ref {
+
+inline float clamp_to(float x, float low, float high) {
+  float above = x > low ? x : low;
+  return above < high ? above : high;
+}
+
+inline float relu_of(float x) {
+  return x > 0.0f ? x : 0.0f;
+}
+
+inline float relu6_of(float x, float threshold) {
+  return clamp_to(x, 0.0f, threshold);
+}
+
+inline float leaky_relu_of(float x, float alpha) {
+  return x > 0.0f ? x : alpha * x;
+}
+
+inline float hard_sigmoid_of(float x, float slope, float offset) {
+  return clamp_to(slope * x + offset, 0.0f, 1.0f);
+}
+
+inline float hard_swish_of(float x, float threshold, float scale, float offset) {
+  return x * clamp_to(x + offset, 0.0f, threshold) / scale;
+}
+
+inline float swish_of(float x, float beta) {
+  return x / (1.0f + exp_of(-beta * x));
+}
+
+// 1 - 2/(e^2x + 1); around 0, where that cancels, the first terms of Taylor's series.
+inline float tanh_of(float x) {
+  float magnitude = std::fabs(x);
+  if (magnitude < 0.25f) {
+    float square = x * x;
+    float p = 62.0f / 2835;
+    p = std::fma(p, square, -17.0f / 315);
+    p = std::fma(p, square, 2.0f / 15);
+    p = std::fma(p, square, -1.0f / 3);
+    return std::fma(p * square, x, x);
+  }
+  return std::copysign(1.0f - 2.0f / (exp_of(2.0f * magnitude) + 1.0f), x);
+}
+
+// The error function by Taylor's series in double, which leaves 1e-10 of an error where the series is used.
+inline double erf_of(double x) {
+  constexpr double kTwoOverSqrtPi = 1.1283791670955126;
+  if (x >= 4.5) return 1.0;  // within 2e-10
+  if (x <= -4.5) return -1.0;
+  double power = x, sum = x;
+  for (int n = 1; n < 90; ++n) {
+    power *= -x * x / n;
+    sum += power / (2 * n + 1);
+  }
+  return kTwoOverSqrtPi * sum;
+}
+
+inline float gelu_of(float x) {
+  constexpr double kSqrtHalf = 0.70710678118654752;
+  return static_cast<float>(0.5 * x * (1.0 + erf_of(x * kSqrtHalf)));
+}
+
+inline float gelu_tanh_of(float x) {
+  constexpr float kSqrtTwoOverPi = 0.7978845608f;
+  return 0.5f * x * (1.0f + tanh_of(kSqrtTwoOverPi * (x + 0.044715f * x * x * x)));
+}
+
+}  // namespace octet::ref

@@ -1,0 +1,150 @@
+#include <cstring>
+#include <limits>
+
+#include "graph/ops/resolve.h"
+#include "kernels/ref/blocks.h"
+#include "kernels/ref/ref.h"
+#include "kernels/ref/strides.h"
+
+namespace octet::ref {
+
+namespace {
+
+void copy_bytes(const std::byte* from, std::byte* to, std::int64_t bytes) {
+  if (bytes > 0) std::memcpy(to, from, static_cast<std::size_t>(bytes));
+}
+
+std::int64_t element_bytes(const Tensor& tensor) {
+  return static_cast<std::int64_t>(size_of(tensor.dtype()));
+}
+
+// Fills `out` in order from elements of `in` that lie `strides` elements apart.
+template <std::size_t kBytes>
+void gather_sized(const std::byte* in, const Shape& strides, Tensor& out, ThreadPool& pool) {
+  const Shape& dims = out.shape();
+  if (out.size() == 0) return;
+  std::size_t last = dims.size() - 1;
+  std::int64_t row = dims[last], step = strides[last] * static_cast<std::int64_t>(kBytes);
+  std::byte* to = out.mutable_bytes().data();
+  std::int64_t rows_a_block = std::max<std::int64_t>(1, (1 << 14) / row);
+  auto copy_rows = [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t r = begin; r < end; ++r) {
+      const std::byte* source = in + offset_of(r, dims, strides, last) * static_cast<std::int64_t>(kBytes);
+      std::byte* target = to + r * row * static_cast<std::int64_t>(kBytes);
+      for (std::int64_t i = 0; i < row; ++i, source += step, target += kBytes)
+        std::memcpy(target, source, kBytes);
+    }
+  };
+  for_blocks(pool, out.size() / row, copy_rows, rows_a_block);
+}
+
+void gather(const std::byte* in, const Shape& strides, Tensor& out, ThreadPool& pool) {
+  switch (size_of(out.dtype())) {
+    case 1:
+      return gather_sized<1>(in, strides, out, pool);
+    case 2:
+      return gather_sized<2>(in, strides, out, pool);
+    case 4:
+      return gather_sized<4>(in, strides, out, pool);
+    case 8:
+      return gather_sized<8>(in, strides, out, pool);
+    default:
+      check(false, "elements have 1, 2, 4 or 8 bytes");
+  }
+}
+
+// The axis of concat and split: an attribute, or an input that overrides it.
+std::int64_t axis_of(const KernelArgs& args, std::size_t input, int rank) {
+  std::int64_t axis =
+      args.input(input) ? to_int64s(*args.input(input))[0] : attr<std::int64_t>(args.node, "axis");
+  return ops::normalize_axis(axis, static_cast<std::size_t>(rank));
+}
+
+}  // namespace
+
+void identity(const KernelArgs& args) {
+  copy_bytes(args.inputs[0]->bytes().data(), args.outputs[0].mutable_bytes().data(),
+             static_cast<std::int64_t>(args.outputs[0].size_bytes()));
+}
+
+void transpose(const KernelArgs& args) {
+  const Tensor& x = *args.inputs[0];
+  if (x.rank() == 0) return identity(args);
+  Shape x_strides = strides_of(x.shape()), strides;
+  for (std::size_t i : ops::permutation(args.node, x.shape().size())) strides.push_back(x_strides[i]);
+  gather(x.bytes().data(), strides, args.outputs[0], args.pool);
+}
+
+void concat(const KernelArgs& args) {
+  Tensor& y = args.outputs[0];
+  std::int64_t axis = axis_of(args, 0, y.rank()), done = 0;
+  AxisView to = along(y.shape(), axis);
+  for (const Tensor* x : args.inputs.subspan(1)) {
+    AxisView from = along(x->shape(), axis);
+    std::int64_t bytes = element_bytes(y), chunk = from.size * from.inner * bytes;
+    for (std::int64_t i = 0; i < to.outer; ++i) {
+      copy_bytes(x->bytes().data() + i * chunk,
+                 y.mutable_bytes().data() + (i * to.size + done) * to.inner * bytes, chunk);
+    }
+    done += from.size;
+  }
+}
+
+void split(const KernelArgs& args) {
+  const Tensor& x = *args.inputs[0];
+  std::int64_t axis = axis_of(args, 1, x.rank()), done = 0;
+  AxisView from = along(x.shape(), axis);
+  for (Tensor& y : args.outputs) {
+    AxisView to = along(y.shape(), axis);
+    std::int64_t bytes = element_bytes(x), chunk = to.size * to.inner * bytes;
+    for (std::int64_t i = 0; i < from.outer; ++i) {
+      copy_bytes(x.bytes().data() + (i * from.size + done) * from.inner * bytes,
+                 y.mutable_bytes().data() + i * chunk, chunk);
+    }
+    done += to.size;
+  }
+}
+
+void slice(const KernelArgs& args) {
+  std::vector<ValueInfo> infos(args.inputs.size());
+  std::vector<const ValueInfo*> inputs(args.inputs.size(), nullptr);
+  for (std::size_t i = 0; i < infos.size(); ++i) {
+    if (!args.inputs[i]) continue;
+    infos[i] = {args.inputs[i]->dtype(), args.inputs[i]->shape(), args.inputs[i]};
+    inputs[i] = &infos[i];
+  }
+  const Tensor& x = *args.inputs[0];
+  Shape x_strides = strides_of(x.shape()), strides;
+  std::int64_t begin = 0;
+  std::vector<ops::SliceDim> dims = ops::slice_dims(args.node, inputs);
+  for (std::size_t i = 0; i < dims.size(); ++i) {
+    begin += dims[i].begin * x_strides[i];
+    if (!dims[i].dropped) strides.push_back(x_strides[i]);
+  }
+  Tensor& y = args.outputs[0];
+  if (y.size() == 0) return;
+  const std::byte* from = x.bytes().data() + begin * element_bytes(x);
+  if (y.rank() == 0) return copy_bytes(from, y.mutable_bytes().data(), element_bytes(y));
+  gather(from, strides, y, args.pool);
+}
+
+void shape(const KernelArgs& args) {
+  auto y = args.outputs[0].mutable_data<std::int32_t>();
+  const Shape& dims = args.inputs[0]->shape();
+  for (std::size_t i = 0; i < dims.size(); ++i) {
+    if (dims[i] > std::numeric_limits<std::int32_t>::max())
+      fail("shape: {} does not fit into int32", dims[i]);
+    y[i] = static_cast<std::int32_t>(dims[i]);
+  }
+}
+
+void full(const KernelArgs& args) {
+  Tensor& y = args.outputs[0];
+  const Tensor* given = args.input(1);
+  Tensor value = (given ? *given : Tensor::scalar(attr<double>(args.node, "value"))).cast(y.dtype());
+  // The stride 0 repeats the one element.
+  Tensor flat = y.reshaped({y.size()});
+  gather(value.bytes().data(), {0}, flat, args.pool);
+}
+
+}  // namespace octet::ref

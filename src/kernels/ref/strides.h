@@ -1,0 +1,37 @@
+#pragma once
+#include "tensor/tensor.h"
+
+namespace octet::ref {
+
+// How many elements apart neighbours along each dimension are.
+inline Shape strides_of(const Shape& shape) {
+  Shape strides(shape.size());
+  std::int64_t step = 1;
+  for (std::size_t i = shape.size(); i-- > 0; step *= shape[i]) strides[i] = step;
+  return strides;
+}
+
+// Where element number `index` (row-major) of the first `rank` dimensions lies, with these strides.
+inline std::int64_t offset_of(std::int64_t index, const Shape& dims, const Shape& strides, std::size_t rank) {
+  std::int64_t offset = 0;
+  for (std::size_t i = rank; i-- > 0; index /= dims[i]) offset += index % dims[i] * strides[i];
+  return offset;
+}
+
+// The product of dims [begin, end) of a shape that is known and was checked.
+inline std::int64_t count_of(const Shape& shape, std::size_t begin, std::size_t end) {
+  std::int64_t count = 1;
+  for (std::size_t i = begin; i < end; ++i) count *= shape[i];
+  return count;
+}
+
+// A tensor seen along one axis: `outer` blocks of `size` steps, `inner` elements apart.
+struct AxisView {
+  std::int64_t outer, size, inner;
+};
+inline AxisView along(const Shape& shape, std::int64_t axis) {
+  auto at = static_cast<std::size_t>(axis);
+  return {count_of(shape, 0, at), shape[at], count_of(shape, at + 1, shape.size())};
+}
+
+}  // namespace octet::ref
