@@ -1,0 +1,148 @@
+"""Real Paddle as the tests ask it: run a model, look at its inner tensors, read its program.
+
+All of it happens in a child process, since Paddle answers a program it dislikes with a segmentation fault: the test then fails
+with the name of the model, and the next question gets a new child.
+"""
+
+import concurrent.futures
+import concurrent.futures.process
+import dataclasses
+import functools
+import multiprocessing
+import os
+import pathlib
+
+import numpy as np
+
+
+@dataclasses.dataclass
+class Op:
+    type: str
+    inputs: dict  # slot -> variable names
+    outputs: dict
+    attrs: dict  # name -> (attribute type, value)
+
+    def input(self, slot):
+        return self.inputs[slot][0]
+
+    def output(self, slot):
+        return self.outputs[slot][0]
+
+
+@dataclasses.dataclass
+class Program:
+    ops: list
+    persistable: set
+    feeds: list
+    fetches: list
+
+
+def model_paths(folder):
+    program = next(iter(sorted(pathlib.Path(folder).glob("*.pdmodel"))), pathlib.Path(folder) / "__model__")
+    params = program.with_suffix(".pdiparams") if program.suffix else program.with_name("__params__")
+    return str(program), str(params)
+
+
+@functools.lru_cache(maxsize=1)
+def _predictor(folder, stamp, ir_optim):
+    from paddle import inference
+
+    config = inference.Config(*model_paths(folder))
+    config.disable_mkldnn()
+    config.disable_glog_info()
+    config.switch_ir_optim(ir_optim)
+    config.set_cpu_math_library_num_threads(1)
+    return inference.create_predictor(config)
+
+
+def _stamp(folder):
+    return os.stat(model_paths(folder)[0]).st_mtime_ns
+
+
+def _run(folder, feeds, ir_optim):
+    predictor = _predictor(folder, _stamp(folder), ir_optim)
+    results = []
+    for feed in feeds:
+        for name, value in feed.items():
+            predictor.get_input_handle(name).copy_from_cpu(np.ascontiguousarray(value))
+        predictor.run()
+        results.append({name: predictor.get_output_handle(name).copy_to_cpu() for name in predictor.get_output_names()})
+    return results
+
+
+@functools.lru_cache(maxsize=1)
+def _static_program(folder, stamp):
+    import paddle
+
+    paddle.enable_static()
+    scope = paddle.static.Scope()
+    executor = paddle.static.Executor(paddle.CPUPlace())
+    program, params = model_paths(folder)
+    with paddle.static.scope_guard(scope):
+        loaded = paddle.static.load_inference_model(
+            str(pathlib.Path(folder)), executor, model_filename=os.path.basename(program),
+            params_filename=os.path.basename(params) if os.path.exists(params) else None)
+    return scope, executor, loaded[0]
+
+
+def _tensors(folder, feed, names):
+    import paddle
+
+    scope, executor, program = _static_program(folder, _stamp(folder))
+    with paddle.static.scope_guard(scope):
+        return dict(zip(names, executor.run(program, feed=feed, fetch_list=names)))
+
+
+def _program(folder):
+    from paddle.base.proto import framework_pb2 as proto
+
+    fields = ("i", "f", "s", "ints", "floats", "strings", "b", "bools", "block_idx", "l", "blocks_idx", "longs", "float64s",
+              "var_name", "vars_name", "float64", "scalar", "scalars")
+    message = proto.ProgramDesc.FromString(pathlib.Path(model_paths(folder)[0]).read_bytes())
+    block = message.blocks[0]
+    ops = []
+    for op in block.ops:
+        attrs = {}
+        for attr in op.attrs:
+            value = getattr(attr, fields[attr.type])
+            attrs[attr.name] = (attr.type, list(value) if fields[attr.type].endswith("s") and fields[attr.type] != "s" else value)
+        ops.append(Op(op.type, {v.parameter: list(v.arguments) for v in op.inputs}, {v.parameter: list(v.arguments) for v in op.outputs}, attrs))
+    return Program(
+        [op for op in ops if op.type not in ("feed", "fetch")], {var.name for var in block.vars if var.persistable},
+        [op.output("Out") for op in ops if op.type == "feed"], [op.input("X") for op in ops if op.type == "fetch"])
+
+
+def _start():
+    os.environ["FLAGS_enable_pir_api"] = "0"
+    os.environ["OMP_NUM_THREADS"] = "1"
+    os.environ["GLOG_minloglevel"] = "3"
+
+
+class Paddle:
+    def __init__(self):
+        self._pool = None
+
+    def _ask(self, function, folder, *arguments):
+        if self._pool is None:
+            self._pool = concurrent.futures.ProcessPoolExecutor(1, multiprocessing.get_context("spawn"), _start)
+        try:
+            return self._pool.submit(function, str(folder), *arguments).result()
+        except concurrent.futures.process.BrokenProcessPool as error:
+            self._pool = None
+            raise AssertionError(f"Paddle crashed on {folder}") from error
+
+    def run(self, folder, feeds, ir_optim=False):
+        """For each of `feeds` (name -> array) the outputs (name -> array), plain kernels, one thread."""
+        return self._ask(_run, folder, feeds, ir_optim)
+
+    def tensors(self, folder, feed, names):
+        """The inner tensors `names` as Paddle computes them without any IR optimisation."""
+        return self._ask(_tensors, folder, feed, names)
+
+    def program(self, folder):
+        return self._ask(_program, folder)
+
+    def close(self):
+        if self._pool is not None:
+            self._pool.shutdown()
+            self._pool = None
