@@ -7,6 +7,7 @@ import shutil
 import numpy as np
 
 import pictures
+import quant_models
 
 
 def export_vision(name, folder):
@@ -28,14 +29,14 @@ def export_vision(name, folder):
         norm.bias.set_value(rng.normal(0, 0.2, channels).astype(np.float32))
     model.train()
     with paddle.no_grad():
-        model(paddle.to_tensor(pictures.photos(48, 160, 160, seed=1)[0]))
+        model(paddle.to_tensor(pictures.photos(36, 128, 128, seed=1)[0]))
     model.eval()
 
     last = [layer for layer in model.sublayers() if isinstance(layer, paddle.nn.Linear)][-1]
     features, labels = [], []
     hook = last.register_forward_pre_hook(lambda layer, inputs: features.append(inputs[0].numpy()))
     with paddle.no_grad():
-        for size in (160, 224):
+        for size in (96, 160):
             crops, numbers = pictures.photos(48, size, size, seed=size)
             model(paddle.to_tensor(crops))
             labels.append(numbers)
@@ -79,3 +80,4 @@ def copy_ocr(name, folder):
 
 
 MODELS = {name: export_vision for name in ("mobilenet_v3_small", "mobilenet_v2", "resnet50")} | {name: copy_ocr for name in OCR}
+MODELS["small"] = quant_models.export_small
