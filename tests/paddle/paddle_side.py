@@ -112,6 +112,13 @@ def _program(folder):
         [op.output("Out") for op in ops if op.type == "feed"], [op.input("X") for op in ops if op.type == "fetch"])
 
 
+def _same_program(folder, other):
+    from paddle.base.proto import framework_pb2 as proto
+
+    first, second = (proto.ProgramDesc.FromString(pathlib.Path(model_paths(f)[0]).read_bytes()) for f in (folder, other))
+    return first == second
+
+
 def _start():
     os.environ["FLAGS_enable_pir_api"] = "0"
     os.environ["OMP_NUM_THREADS"] = "1"
@@ -141,6 +148,10 @@ class Paddle:
 
     def program(self, folder):
         return self._ask(_program, folder)
+
+    def same_program(self, folder, other):
+        """Whether two programs are equal, variable for variable, op for op, attribute for attribute."""
+        return self._ask(_same_program, folder, str(other))
 
     def close(self):
         if self._pool is not None:

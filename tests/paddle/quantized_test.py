@@ -1,0 +1,87 @@
+#!/usr/bin/env python3
+"""Models quantized by PaddleSlim: the integers of each layer, and the answers on pictures, are Paddle's."""
+
+import numpy as np
+
+import cases
+import collection
+import layers
+import octet_side
+import quant_models
+
+PICTURES = 100
+FLIPS = 0.001  # share of integers that may be off by one: float summation order decides which way a tie falls
+
+
+class QuantizedTest(collection.PaddleTestCase):
+    def check_quantizers(self, folder):
+        """Each quantizer alone, fed Paddle's float tensor: the same arithmetic gives the same integers, all of them."""
+        self.check_groups(folder, lambda program: [layers.quantizers(program)], flips=0)
+
+    def check_layers(self, folder):
+        self.check_groups(folder, lambda program: layers.group(layers.layers(program)), FLIPS)
+
+    def check_groups(self, folder, split, flips):
+        program = self.paddle.program(folder)
+        feed = cases.feeds(folder)[0]
+        groups = split(program)
+        names = sorted({name for group in groups for layer in group for name in (*layer.inputs, layer.output)} - set(feed))
+        tensors = self.paddle.tensors(folder, feed, names) | feed
+        integers = different = 0
+        for group in groups:
+            inputs = {name: tensors[name] for layer in group for name in layer.inputs}
+            found = octet_side.run(folder, inputs, [layer.output for layer in group])
+            for layer in group:
+                with self.subTest(inputs=layer.inputs, output=layer.output):
+                    result, expected = found[layer.output], tensors[layer.output]
+                    self.assertEqual(result.shape, expected.shape)
+                    if layer.integers:
+                        difference = np.abs(result.astype(np.int64) - expected.astype(np.int64))
+                        self.assertGreater(np.unique(expected).size, 4, "Paddle's integers are degenerate: this test would prove nothing")
+                        self.assertLessEqual(difference.max(), 1)
+                        count = np.count_nonzero(difference)
+                        # Of a tensor with few elements one may flip.
+                        self.assertLessEqual(count, max(flips * difference.size, 1 if flips else 0))
+                        integers, different = integers + difference.size, different + count
+                    else:
+                        self.assertLessEqual(np.abs(result - expected).max(), 1e-4 * np.abs(expected).max())
+        self.assertGreater(integers, 0, "the program has no quantizer")
+        self.assertLessEqual(different, flips * integers)
+
+    def check_pictures(self, folder):
+        case = cases.load(folder)
+        pictures = cases.tensor(case["pictures"], [PICTURES, *case["evaluation"]], seed=900)
+        feeds = [{"x": part} for part in np.split(pictures, 4)]
+        output = self.paddle.program(folder).fetches[0]
+        expected = np.concatenate([result[output] for result in self.paddle.run(folder, feeds)])
+        found = np.concatenate([octet_side.run(folder, feed, [output])[output] for feed in feeds])
+        cosine = np.sum(found * expected, 1) / (np.linalg.norm(found, axis=1) * np.linalg.norm(expected, axis=1))
+        self.assertGreaterEqual(cosine.min(), 0.997)
+        self.assertGreaterEqual(np.mean(found.argmax(1) == expected.argmax(1)), 0.99)
+        self.assertGreater(np.unique(expected.argmax(1)).size, 1, "Paddle gives one answer to all pictures: top-1 would prove nothing")
+
+
+for model in quant_models.MODELS:
+    for method in ("quantizers", "layers", "pictures"):
+        setattr(QuantizedTest, f"test_{method}_{model}",
+                lambda self, folder=collection.FOLDER / model, method=method: getattr(self, f"check_{method}")(folder))
+
+
+class QuantOpTest(collection.PaddleTestCase):
+    def test_each_op(self):
+        """Every quantization op of both generations by itself: equal to the bit, for integers, or to a float's last places."""
+        folder = collection.FOLDER / "op_quantize"
+        feeds = cases.feeds(folder)
+        for feed, expected in zip(feeds, self.paddle.run(folder, feeds)):
+            found = octet_side.run(folder, feed, list(expected))
+            for name, reference in expected.items():
+                with self.subTest(output=name):
+                    self.assertEqual(found[name].shape, reference.shape)
+                    if np.array_equal(reference, np.rint(reference)):
+                        np.testing.assert_array_equal(found[name], reference)
+                    else:
+                        np.testing.assert_allclose(found[name], reference, rtol=3e-7, atol=1e-9)
+
+
+if __name__ == "__main__":
+    collection.main()
