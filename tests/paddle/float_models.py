@@ -29,14 +29,14 @@ def export_vision(name, folder):
         norm.bias.set_value(rng.normal(0, 0.2, channels).astype(np.float32))
     model.train()
     with paddle.no_grad():
-        model(paddle.to_tensor(pictures.photos(36, 128, 128, seed=1)[0]))
+        model(paddle.to_tensor(pictures.photos(36, 96, 96, seed=1)[0]))
     model.eval()
 
     last = [layer for layer in model.sublayers() if isinstance(layer, paddle.nn.Linear)][-1]
     features, labels = [], []
     hook = last.register_forward_pre_hook(lambda layer, inputs: features.append(inputs[0].numpy()))
     with paddle.no_grad():
-        for size in (96, 160):
+        for size in (64, 96):
             crops, numbers = pictures.photos(48, size, size, seed=size)
             model(paddle.to_tensor(crops))
             labels.append(numbers)
