@@ -9,6 +9,10 @@ namespace {
 
 // In the order of docs/ops.md.
 constexpr Row kRows[] = {
+    {"conv2d", conv2d},
+    {"conv2d_transpose", conv2d_transpose},
+    {"matmul", matmul},
+    {"matmul_flat", matmul_flat},
     {"batch_norm", batch_norm},
     {"layer_norm", layer_norm},
     {"softmax", softmax},
@@ -36,6 +40,9 @@ constexpr Row kRows[] = {
     {"scale", scale},
     {"cast", cast},
     {"identity", identity},
+    {"pool2d", pool2d},
+    {"resize", resize},
+    {"pad", pad},
     {"reshape", identity},
     {"flatten", identity},
     {"squeeze", identity},
@@ -50,6 +57,14 @@ constexpr Row kRows[] = {
     {"reduce_sum", reduce_sum},
     {"reduce_max", reduce_max},
     {"arg_max", arg_max},
+    {"quantize", quantize},
+    {"dequantize", dequantize},
+    {"fake_quant", fake_quant},
+    {"dynamic_quantize", dynamic_quantize},
+    {"dynamic_fake_quant", dynamic_fake_quant},
+    {"dequantize_sum", dequantize_sum},
+    {"dequantize_range", dequantize_range},
+    {"observe", identity},
 };
 
 }  // namespace

@@ -17,6 +17,12 @@ struct Row {
 std::span<const Row> kernels();
 Kernel find(std::string_view op);  // null when there is none
 
+// Convolution and linear algebra.
+void conv2d(const KernelArgs& args);
+void conv2d_transpose(const KernelArgs& args);
+void matmul(const KernelArgs& args);
+void matmul_flat(const KernelArgs& args);
+
 // Normalisation.
 void batch_norm(const KernelArgs& args);
 void layer_norm(const KernelArgs& args);
@@ -50,6 +56,11 @@ void scale(const KernelArgs& args);
 void cast(const KernelArgs& args);
 void identity(const KernelArgs& args);
 
+// Pooling, resizing, padding.
+void pool2d(const KernelArgs& args);
+void resize(const KernelArgs& args);
+void pad(const KernelArgs& args);
+
 // Shapes; reshape, flatten, squeeze and unsqueeze copy, as identity does.
 void transpose(const KernelArgs& args);
 void concat(const KernelArgs& args);
@@ -63,5 +74,14 @@ void reduce_mean(const KernelArgs& args);
 void reduce_sum(const KernelArgs& args);
 void reduce_max(const KernelArgs& args);
 void arg_max(const KernelArgs& args);
+
+// Quantization; observe copies, as identity does.
+void quantize(const KernelArgs& args);
+void dequantize(const KernelArgs& args);
+void fake_quant(const KernelArgs& args);
+void dynamic_quantize(const KernelArgs& args);
+void dynamic_fake_quant(const KernelArgs& args);
+void dequantize_sum(const KernelArgs& args);
+void dequantize_range(const KernelArgs& args);
 
 }  // namespace octet::ref

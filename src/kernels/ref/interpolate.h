@@ -1,0 +1,30 @@
+#pragma once
+#include "kernels/kernel.h"
+
+namespace octet::ref {
+
+// Where one output of a resize lies between its neighbours `first` and `second` along an axis. nearest uses
+// only `first`.
+struct ResizePoint {
+  std::int64_t first, second;
+  float first_weight, second_weight;
+};
+
+struct ResizePlan {
+  bool bilinear = false;
+  std::vector<ResizePoint> rows, columns;
+};
+ResizePlan plan_resize(const KernelArgs& args);
+
+// The corners in Paddle's order: each weighted by its row, then by its column; above left, below left, above
+// right, below right.
+template <class T>
+float interpolate(const T* plane, std::int64_t width, const ResizePoint& y, const ResizePoint& x) {
+  const T *above = plane + y.first * width, *below = plane + y.second * width;
+  return static_cast<float>(above[x.first]) * y.first_weight * x.first_weight +
+         static_cast<float>(below[x.first]) * y.second_weight * x.first_weight +
+         static_cast<float>(above[x.second]) * y.first_weight * x.second_weight +
+         static_cast<float>(below[x.second]) * y.second_weight * x.second_weight;
+}
+
+}  // namespace octet::ref

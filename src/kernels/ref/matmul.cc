@@ -1,0 +1,59 @@
+#include "graph/ops/matmul.h"
+
+#include "kernels/ref/multiply.h"
+#include "kernels/ref/ref.h"
+#include "kernels/ref/strides.h"
+
+namespace octet::ref {
+namespace {
+
+// How far apart the matrices of an operand are; 0 along dimensions in which it is broadcast.
+Shape batch_strides(const Shape& batch) {
+  Shape strides = strides_of(batch);
+  for (std::size_t i = 0; i < batch.size(); ++i)
+    if (batch[i] == 1) strides[i] = 0;
+  return strides;
+}
+
+}  // namespace
+
+void matmul(const KernelArgs& args) {
+  const Tensor &x = *args.inputs[0], &y = *args.inputs[1];
+  bool transpose_x = attr<bool>(args.node, "transpose_x") && x.rank() > 1;
+  bool transpose_y = attr<bool>(args.node, "transpose_y") && y.rank() > 1;
+  float alpha = attr<float>(args.node, "alpha");
+  ops::MatmulShape shape = ops::matmul_shape(x.shape(), y.shape(), transpose_x, transpose_y);
+  Shape x_strides = batch_strides(shape.x_batch), y_strides = batch_strides(shape.y_batch);
+  std::size_t rank = shape.batch.size();
+  for (std::int64_t i = 0; i < count_of(shape.batch, 0, rank); ++i) {
+    std::int64_t x_index = offset_of(i, shape.batch, x_strides, rank);
+    std::int64_t y_index = offset_of(i, shape.batch, y_strides, rank);
+    const float* left = x.data<float>().data() + x_index * shape.rows * shape.inner;
+    const float* right = y.data<float>().data() + y_index * shape.inner * shape.columns;
+    float* out = args.outputs[0].mutable_data<float>().data() + i * shape.rows * shape.columns;
+    multiply<float>(matrix(left, shape.rows, shape.inner, transpose_x),
+                    matrix(right, shape.inner, shape.columns, transpose_y), args.pool,
+                    [&](std::int64_t row, std::int64_t first, const float* sums, std::int64_t count) {
+                      float* to = out + row * shape.columns + first;
+                      for (std::int64_t j = 0; j < count; ++j)
+                        to[j] = alpha == 1.0f ? sums[j] : sums[j] * alpha;
+                    });
+  }
+}
+
+void matmul_flat(const KernelArgs& args) {
+  const Tensor &x = *args.inputs[0], &y = *args.inputs[1];
+  auto split = static_cast<std::size_t>(attr<std::int64_t>(args.node, "x_num_col_dims"));
+  auto inner_dims = static_cast<std::size_t>(attr<std::int64_t>(args.node, "y_num_col_dims"));
+  std::int64_t rows = count_of(x.shape(), 0, split);
+  std::int64_t inner = count_of(y.shape(), 0, inner_dims);
+  std::int64_t columns = count_of(y.shape(), inner_dims, y.shape().size());
+  float* out = args.outputs[0].mutable_data<float>().data();
+  multiply<float>(matrix(x.data<float>().data(), rows, inner), matrix(y.data<float>().data(), inner, columns),
+                  args.pool,
+                  [&](std::int64_t row, std::int64_t first, const float* sums, std::int64_t count) {
+                    std::copy_n(sums, count, out + row * columns + first);
+                  });
+}
+
+}  // namespace octet::ref

@@ -1,0 +1,197 @@
+#include <vector>
+
+#include "graph/ops/quantization.h"
+#include "kernels/ref/blocks.h"
+#include "kernels/ref/clones.h"
+#include "kernels/ref/quantizer.h"
+#include "kernels/ref/ref.h"
+#include "kernels/ref/strides.h"
+
+namespace octet::ref {
+namespace {
+
+OCTET_CLONES void quantize_run(const float* x, std::int64_t count, const Quantizer& quantizer, float* y) {
+  Quantizer q = quantizer;
+  for (std::int64_t i = 0; i < count; ++i) y[i] = q(x[i]);
+}
+
+OCTET_CLONES void quantize_run(const float* x, std::int64_t count, const Quantizer& quantizer,
+                               std::int8_t* y) {
+  Quantizer q = quantizer;
+  for (std::int64_t i = 0; i < count; ++i) y[i] = q.to_int8(x[i]);
+}
+
+// Calls work(channel, begin, end) for runs of elements of one channel; axis -1: there is one channel.
+template <class Work>
+void for_channels(const KernelArgs& args, const Tensor& x, std::int64_t axis, const Work& work) {
+  if (axis == -1) {
+    for_blocks(args.pool, x.size(),
+               [&](std::int64_t begin, std::int64_t end) { work(std::size_t{0}, begin, end); });
+    return;
+  }
+  AxisView view = along(x.shape(), axis);
+  if (x.size() == 0) return;
+  auto runs = [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t run = begin; run < end; ++run)
+      work(static_cast<std::size_t>(run % view.size), run * view.inner, (run + 1) * view.inner);
+  };
+  for_blocks(args.pool, view.outer * view.size, runs, std::max<std::int64_t>(1, (1 << 14) / view.inner));
+}
+
+float bound_of(const KernelArgs& args, const char* bits) {
+  return static_cast<float>((1 << (attr<int>(args.node, bits) - 1)) - 1);
+}
+
+// One scale, or one for each channel.
+std::span<const float> scales(const KernelArgs& args) {
+  auto all = args.inputs[1]->data<float>();
+  return attr<std::int64_t>(args.node, "axis") == -1 ? all.first(1) : all;
+}
+
+// As many zero points as there are scales, 0 where the input is absent.
+std::vector<float> zero_points(const Tensor* tensor, std::size_t count) {
+  if (!tensor) return std::vector<float>(count, 0.0f);
+  Tensor floats = tensor->cast(DType::kFloat32);
+  auto data = floats.data<float>();
+  return {data.begin(), data.begin() + static_cast<std::ptrdiff_t>(count)};
+}
+
+std::vector<Quantizer> quantizers(const KernelArgs& args, std::span<const float> abs_max) {
+  bool away = attr<std::string>(args.node, "rounding") == "away";
+  std::vector<Quantizer> result;
+  for (float value : abs_max)
+    result.push_back(Quantizer::of_abs_max(value, attr<int>(args.node, "bits"), away));
+  return result;
+}
+
+// y = integer * abs_max / Q, for integers already in y.
+void dequantize_in_place(float* y, std::int64_t begin, std::int64_t end, float abs_max, float bound) {
+  for (std::int64_t i = begin; i < end; ++i) y[i] = y[i] * abs_max / bound;
+}
+
+void quantize_floats(const KernelArgs& args, std::span<const float> abs_max, bool dequantize) {
+  const float* x = args.inputs[0]->data<float>().data();
+  float* y = args.outputs[0].mutable_data<float>().data();
+  std::vector<Quantizer> q = quantizers(args, abs_max);
+  float bound = bound_of(args, "bits");
+  for_channels(args, *args.inputs[0], attr<std::int64_t>(args.node, "axis"),
+               [&](std::size_t channel, std::int64_t begin, std::int64_t end) {
+                 quantize_run(x + begin, end - begin, q[channel], y + begin);
+                 if (dequantize) dequantize_in_place(y, begin, end, abs_max[channel], bound);
+               });
+}
+
+// The largest magnitude of each channel; NaN is passed over.
+std::vector<float> measure(const Tensor& x, std::int64_t axis) {
+  AxisView view = axis == -1 ? AxisView{1, 1, x.size()} : along(x.shape(), axis);
+  std::vector<float> result(static_cast<std::size_t>(view.size), 0.0f);
+  const float* data = x.data<float>().data();
+  for (std::int64_t run = 0; run < view.outer * view.size; ++run) {
+    float& largest = result[static_cast<std::size_t>(run % view.size)];
+    for (std::int64_t i = 0; i < view.inner; ++i, ++data) {
+      float magnitude = std::fabs(*data);
+      largest = largest < magnitude ? magnitude : largest;
+    }
+  }
+  return result;
+}
+
+void quantize_measured(const KernelArgs& args, bool dequantize) {
+  std::vector<float> abs_max = measure(*args.inputs[0], attr<std::int64_t>(args.node, "axis"));
+  quantize_floats(args, abs_max, dequantize);
+  if (args.outputs.size() > 1)
+    std::copy(abs_max.begin(), abs_max.end(), args.outputs[1].mutable_data<float>().begin());
+}
+
+template <class T>
+void dequantize_from(const KernelArgs& args) {
+  const Tensor& x = *args.inputs[0];
+  std::span<const float> scale = scales(args);
+  const T* from = x.data<T>().data();
+  float* to = args.outputs[0].mutable_data<float>().data();
+  float bound = bound_of(args, "bits");
+  bool step = attr<std::string>(args.node, "unit") == "step";
+  std::vector<float> zeros = zero_points(step ? args.input(2) : nullptr, scale.size());
+  for_channels(args, x, attr<std::int64_t>(args.node, "axis"),
+               [&](std::size_t channel, std::int64_t begin, std::int64_t end) {
+                 float s = scale[channel], zero = zeros[channel];
+                 for (std::int64_t i = begin; i < end; ++i) {
+                   auto value = static_cast<float>(from[i]);
+                   to[i] = step ? (value - zero) * s : value * s / bound;
+                 }
+               });
+}
+
+}  // namespace
+
+void quantize(const KernelArgs& args) {
+  const Tensor& x = *args.inputs[0];
+  std::span<const float> scale = scales(args);
+  std::vector<Quantizer> q;
+  if (attr<std::string>(args.node, "unit") == "step") {
+    std::vector<float> zeros = zero_points(args.input(2), scale.size());
+    bool away = attr<std::string>(args.node, "rounding") == "away";
+    for (std::size_t i = 0; i < scale.size(); ++i)
+      q.push_back(Quantizer::of_step(scale[i], zeros[i], attr<int>(args.node, "bits"), away));
+  } else {
+    q = quantizers(args, scale);
+  }
+  auto run = [&](auto* y) {
+    for_channels(args, x, attr<std::int64_t>(args.node, "axis"),
+                 [&](std::size_t channel, std::int64_t begin, std::int64_t end) {
+                   quantize_run(x.data<float>().data() + begin, end - begin, q[channel], y + begin);
+                 });
+  };
+  if (args.outputs[0].dtype() == DType::kInt8)
+    run(args.outputs[0].mutable_data<std::int8_t>().data());
+  else
+    run(args.outputs[0].mutable_data<float>().data());
+}
+
+void dequantize(const KernelArgs& args) {
+  DType dtype = args.inputs[0]->dtype();
+  if (dtype == DType::kInt8) return dequantize_from<std::int8_t>(args);
+  if (dtype == DType::kInt32) return dequantize_from<std::int32_t>(args);
+  dequantize_from<float>(args);
+}
+
+void fake_quant(const KernelArgs& args) {
+  quantize_floats(args, scales(args), true);
+}
+
+void dynamic_quantize(const KernelArgs& args) {
+  quantize_measured(args, false);
+}
+
+void dynamic_fake_quant(const KernelArgs& args) {
+  quantize_measured(args, true);
+}
+
+void dequantize_sum(const KernelArgs& args) {
+  const Tensor& x = *args.inputs[0];
+  auto weight_scale = args.inputs[1]->data<float>();
+  const Tensor* x_scale = args.input(2);
+  const float* from = x.data<float>().data();
+  float* to = args.outputs[0].mutable_data<float>().data();
+  // Paddle multiplies the two bounds as integers; their product is exact in float for up to 12 bits each.
+  float bound = bound_of(args, "bits");
+  if (x_scale) bound = static_cast<float>(static_cast<double>(bound) * bound_of(args, "x_bits"));
+  float s = x_scale ? x_scale->data<float>()[0] : 1.0f;
+  for_channels(args, x, ops::dequantize_sum_axis(args.node, x.shape(), x_scale != nullptr),
+               [&](std::size_t channel, std::int64_t begin, std::int64_t end) {
+                 float w = weight_scale[channel];
+                 for (std::int64_t i = begin; i < end; ++i)
+                   to[i] = x_scale ? from[i] * w * s / bound : from[i] * w / bound;
+               });
+}
+
+void dequantize_range(const KernelArgs& args) {
+  const float* x = args.inputs[0]->data<float>().data();
+  float* y = args.outputs[0].mutable_data<float>().data();
+  float scale = args.inputs[1]->data<float>()[0], range = attr<float>(args.node, "range");
+  for_blocks(args.pool, args.outputs[0].size(), [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i) y[i] = x[i] * scale / range;
+  });
+}
+
+}  // namespace octet::ref

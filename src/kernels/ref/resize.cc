@@ -1,0 +1,81 @@
+#include <algorithm>
+
+#include "graph/ops/geometry.h"
+#include "kernels/ref/interpolate.h"
+#include "kernels/ref/ref.h"
+
+namespace octet::ref {
+namespace {
+
+// Coordinates are computed in the mix of float and double that Paddle computes them in.
+struct AxisMap {
+  std::int64_t in, out;
+  float ratio;
+  bool align_corners, centered;  // centered: align_mode 0
+
+  ResizePoint nearest(std::int64_t i) const {
+    float position = ratio * static_cast<float>(i);
+    double rounded = align_corners ? static_cast<double>(position) + 0.5 : position;
+    return {clamp(static_cast<std::int64_t>(rounded)), 0, 1, 0};
+  }
+
+  ResizePoint bilinear(std::int64_t i) const {
+    float position = ratio * static_cast<float>(i);
+    if (centered && !align_corners)
+      position = std::max(static_cast<float>(ratio * (static_cast<double>(i) + 0.5) - 0.5), 0.0f);
+    std::int64_t first = clamp(static_cast<std::int64_t>(position));
+    float weight = position - static_cast<float>(first);
+    return {first, clamp(first + 1), 1.0f - weight, weight};
+  }
+
+  std::int64_t clamp(std::int64_t index) const { return std::min(index, in - 1); }
+};
+
+}  // namespace
+
+ResizePlan plan_resize(const KernelArgs& args) {
+  const Tensor& x = *args.inputs[0];
+  const Shape& out = args.outputs[0].shape();
+  bool align_corners = attr<bool>(args.node, "align_corners");
+  bool has_sizes = args.inputs.size() > 3;
+  std::optional<std::array<float, 2>> factors;
+  if (!has_sizes) factors = ops::resize_factors(args.node, args.input(2));
+  // Equal sizes are a copy in Paddle, even where a factor says otherwise.
+  bool copy = x.dim(2) == out[2] && x.dim(3) == out[3];
+
+  ResizePlan plan;
+  plan.bilinear = attr<std::string>(args.node, "mode") == "bilinear" && !copy;
+  for (int axis : {0, 1}) {
+    AxisMap map{x.dim(2 + axis), out[static_cast<std::size_t>(2 + axis)], 0, align_corners,
+                attr<std::int64_t>(args.node, "align_mode") == 0};
+    auto in = static_cast<float>(map.in), size = static_cast<float>(map.out);
+    if (map.out > 1) {
+      if (align_corners)
+        map.ratio = static_cast<float>(map.in - 1) / static_cast<float>(map.out - 1);
+      else if (factors)
+        map.ratio = static_cast<float>(1.0 / (*factors)[static_cast<std::size_t>(axis)]);
+      else
+        map.ratio = in / size;
+    }
+    std::vector<ResizePoint>& points = axis == 0 ? plan.rows : plan.columns;
+    for (std::int64_t i = 0; i < map.out; ++i)
+      points.push_back(copy ? ResizePoint{i, 0, 1, 0} : plan.bilinear ? map.bilinear(i) : map.nearest(i));
+  }
+  return plan;
+}
+
+void resize(const KernelArgs& args) {
+  const Tensor& x = *args.inputs[0];
+  const Shape& out = args.outputs[0].shape();
+  ResizePlan plan = plan_resize(args);
+  args.pool.parallel_for(out[0] * out[1], [&](std::int64_t i) {
+    const float* plane = x.data<float>().data() + i * x.dim(2) * x.dim(3);
+    float* y = args.outputs[0].mutable_data<float>().data() + i * out[2] * out[3];
+    for (const ResizePoint& row : plan.rows)
+      for (const ResizePoint& column : plan.columns)
+        *y++ = plan.bilinear ? interpolate(plane, x.dim(3), row, column)
+                             : plane[row.first * x.dim(3) + column.first];
+  });
+}
+
+}  // namespace octet::ref
