@@ -13,6 +13,10 @@ namespace octet::cli {
 
 std::span<const Command> commands() {
   static constexpr Command kCommands[] = {
+      {"info", "Show what a model holds, or what this octet and CPU can do.", declare_info},
+      {"run", "Run a model on arrays from .npy files.", declare_run},
+      {"infer", "Classify pictures with a model.", declare_infer},
+      {"convert", "Read a model and write it again.", declare_convert},
       {"completion", "Print a completion script for your shell.", declare_completion},
   };
   return kCommands;
@@ -57,7 +61,7 @@ int run(std::span<const std::string> words) {
   if (words.empty()) fail("a command is missing; `octet --help` lists them");
   const std::string& first = words.front();
   if (first == "--version" || first == "-V") {
-    print("octet {}\n", version());
+    say("octet {}\n", version());
     return 0;
   }
   if (first == "--help" || first == "-h" || (first == "help" && words.size() == 1)) {

@@ -14,7 +14,7 @@ void write_output(std::string_view text);
 void flush_output();
 
 template <class... Args>
-void print(fmt::format_string<Args...> format, Args&&... args) {
+void say(fmt::format_string<Args...> format, Args&&... args) {
   write_output(fmt::format(format, std::forward<Args>(args)...));
 }
 

@@ -4,13 +4,8 @@
 
 #include "base/error.h"
 #include "formats/paddle/model_io.h"
-#include "octet/version.h"
 
 namespace octet {
-
-const char* version() {
-  return OCTET_VERSION;
-}
 
 namespace {
 

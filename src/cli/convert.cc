@@ -1,0 +1,100 @@
+#include <filesystem>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "cli/command.h"
+#include "cli/model_flags.h"
+#include "cli/output.h"
+#include "cli/tensors.h"
+#include "formats/paddle/model_files.h"
+
+namespace octet::cli {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Options {
+  ModelFlags model;
+  std::string output;
+  ModelFiles save = {"inference.pdmodel", "inference.pdiparams"};
+};
+
+void check_file_name(const char* flag, const std::string& name) {
+  if (fs::path(name).filename() != name || name == "." || name == "..")
+    fail("{}: '{}' is not the name of a file; the directory is --output's", flag, name);
+}
+
+void report(const fs::path& path) {
+  std::error_code error;
+  std::uintmax_t bytes = fs::file_size(path, error);
+  if (!error) say("wrote {} ({})\n", printable(path.string()), format_bytes(bytes));
+}
+
+// A line such as `  model: model.pdmodel` with the file's new name; any other line as it is.
+std::string rename_in_line(const std::string& line, const std::string& key, const std::string& from,
+                           const std::string& to) {
+  std::size_t at = line.find_first_not_of(" -");
+  std::string entry = key + ": " + from;
+  if (at == std::string::npos || line.substr(at) != entry) return line;
+  return line.substr(0, at) + key + ": " + to;
+}
+
+// The preprocessing belongs to the model. The file may say how the model's files are called; the rest stays
+// as it is.
+void copy_deploy_yaml(const paddle::ModelPaths& from, const paddle::ModelPaths& to) {
+  fs::path source = from.model.parent_path() / "deploy.yaml", target = to.model.parent_path() / "deploy.yaml";
+  std::error_code error;
+  if (!fs::is_regular_file(source, error)) return;
+  std::string text = read_text(source, 1 << 20), result;
+  for (std::size_t at = 0; at < text.size();) {
+    std::size_t end = std::min(text.find('\n', at), text.size());
+    std::string line = text.substr(at, end - at);
+    line = rename_in_line(line, "model", from.model.filename(), to.model.filename());
+    line = rename_in_line(line, "params", from.params.filename(), to.params.filename());
+    result += line;
+    if (end < text.size()) result += '\n';
+    at = end + 1;
+  }
+  AtomicFiles file;
+  file.begin(target);
+  file.write(result);
+  file.commit();
+  report(target);
+}
+
+int convert(const Options& options) {
+  check_file_name("--save-model-filename", options.save.model_filename);
+  check_file_name("--save-params-filename", options.save.params_filename);
+  if (options.save.model_filename == options.save.params_filename)
+    fail("--save-params-filename: '{}' is the program's name already", options.save.params_filename);
+  paddle::ModelPaths from = paddle::find_model(options.model.path, options.model.files);
+  fs::path directory = options.output;
+  paddle::ModelPaths to = {directory / options.save.model_filename, directory / options.save.params_filename};
+  // Over its own files too: they are replaced whole, while the old ones stay mapped.
+  Model::load(options.model.path, options.model.files).save(options.output, options.save);
+  report(to.model);
+  report(to.params);
+  copy_deploy_yaml(from, to);
+  return 0;
+}
+
+}  // namespace
+
+std::function<int()> declare_convert(Args& args) {
+  auto options = std::make_shared<Options>();
+  add_model_flags(args, &options->model);
+  args.group("Output");
+  args.add("output", &options->output, "DIR", "the directory to write to; made if need be").required = true;
+  args.add("save-model-filename", &options->save.model_filename, "NAME", "the program's file");
+  args.add("save-params-filename", &options->save.params_filename, "NAME", "the parameters' file");
+  args.note(
+      "What octet does not change is written as it was read, byte for byte, including ops it doesn't know. A "
+      "deploy.yaml beside the model goes along. Files appear whole or not at all.");
+  args.example("octet convert --model old_model --output new_model");
+  args.example("octet convert --model new_model --output legacy --save_model_filename __model__ \\");
+  args.example("    --save_params_filename __params__");
+  return [options] { return convert(*options); };
+}
+
+}  // namespace octet::cli

@@ -1,0 +1,295 @@
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/progress.h"
+#include "base/threads.h"
+#include "cli/command.h"
+#include "cli/model_flags.h"
+#include "cli/output.h"
+#include "cli/stopwatch.h"
+#include "cli/tensors.h"
+#include "data/deploy_yaml.h"
+#include "data/image.h"
+#include "data/preprocess.h"
+#include "metrics/topk.h"
+
+namespace octet::cli {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Options {
+  ModelFlags model;
+  RuntimeFlags runtime;
+  std::string img_path = "./images/demo.jpg";
+  int batch_size = 1;
+  std::optional<int> max_batch_size;
+  PreprocessOverrides preprocess;
+  std::optional<std::string> interpolation;
+  int topk = 1;
+  std::string labels;
+  bool benchmark = false;
+  int warmup = 0;
+};
+
+// One label a line. Where each line starts with its own number, as PaddleClas's lists do, that is left out.
+std::vector<std::string> load_labels(const std::string& path) {
+  std::string text = read_text(path);
+  std::vector<std::string> labels;
+  for (std::size_t at = 0; at < text.size();) {
+    std::size_t end = std::min(text.find('\n', at), text.size());
+    std::string line = text.substr(at, end - at);
+    if (line.ends_with('\r')) line.pop_back();
+    labels.push_back(printable(line));
+    at = end + 1;
+  }
+  bool numbered = !labels.empty();
+  for (std::size_t i = 0; i < labels.size(); ++i)
+    numbered = numbered && labels[i].starts_with(fmt::format("{} ", i));
+  for (std::size_t i = 0; numbered && i < labels.size(); ++i) labels[i].erase(0, labels[i].find(' ') + 1);
+  return labels;
+}
+
+bool is_distribution(std::span<const float> row) {
+  double sum = 0;
+  for (float p : row) {
+    if (!(p >= 0 && p <= 1.001f)) return false;
+    sum += p;
+  }
+  return std::abs(sum - 1) < 1e-3;
+}
+
+// Models end in scores or in probabilities; both are shown as probabilities.
+std::vector<float> to_probabilities(std::span<const float> row) {
+  std::vector<float> result(row.begin(), row.end());
+  if (is_distribution(row)) return result;
+  float largest = *std::max_element(row.begin(), row.end());
+  double sum = 0;
+  for (float& p : result) sum += p = std::exp(p - largest);
+  for (float& p : result) p = static_cast<float>(p / sum);
+  return result;
+}
+
+class Classifier {
+ public:
+  explicit Classifier(const Options& options)
+      : options_(options),
+        config_(make_config(options.runtime)),
+        model_(Model::load(options.model.path, options.model.files)),
+        pool_(config_.cpu_math_library_num_threads()) {
+    std::vector<TensorInfo> inputs = model_.inputs();
+    if (inputs.size() != 1 || inputs[0].dtype != DType::kFloat32 || inputs[0].shape.size() != 4)
+      fail(
+          "{}: octet infer needs a model whose one input is a float32 picture, N x 3 x H x W; this one takes "
+          "{}; "
+          "`octet run` runs any model",
+          options.model.path, describe_all(inputs));
+    preprocess_ = merge(load_deploy_yaml(options.model.path).value_or(Preprocess()), options.preprocess);
+    if (!options.labels.empty()) labels_ = load_labels(options.labels);
+    predictor_ = create_predictor(model_, config_);
+    input_ = predictor_->get_input_handle(inputs[0].name);
+  }
+
+  int run() {
+    std::vector<fs::path> paths = list_images(options_.img_path);
+    std::size_t batch_size = static_cast<std::size_t>(this->batch_size());
+    Progress progress("pictures", static_cast<std::int64_t>(paths.size()));
+    for (std::size_t at = 0; at < paths.size(); at += batch_size) {
+      std::size_t count = std::min(batch_size, paths.size() - at);
+      classify(std::span(paths).subspan(at, count), paths.size() == 1, progress);
+      progress.update(static_cast<std::int64_t>(at + count));
+    }
+    progress.clear();
+    if (pictures_ == 0) fail("{}: none of the {} pictures can be read", options_.img_path, paths.size());
+    if (options_.benchmark) print_benchmark();
+    return 0;
+  }
+
+ private:
+  struct Picture {
+    const fs::path* path = nullptr;
+    Image image;
+    std::string error;  // not empty: it can't be read
+  };
+
+  static std::string describe_all(const std::vector<TensorInfo>& tensors) {
+    std::vector<std::string> texts;
+    for (const TensorInfo& t : tensors)
+      texts.push_back(fmt::format("{} ({})", t.name, describe(t.dtype, t.shape)));
+    return texts.empty() ? "nothing" : fmt::format("{}", fmt::join(texts, ", "));
+  }
+
+  int batch_size() const {
+    return std::min(options_.batch_size, options_.max_batch_size.value_or(options_.batch_size));
+  }
+
+  // Reads a few pictures and runs those of the same size together.
+  void classify(std::span<const fs::path> paths, bool only_one, Progress& progress) {
+    preprocess_time_.start();
+    std::vector<Picture> pictures = load(paths);
+    preprocess_time_.stop();
+    std::erase_if(pictures, [&](const Picture& picture) {
+      if (picture.error.empty()) return false;
+      if (only_one) fail("{}", picture.error);
+      progress.clear();
+      print_warning(picture.error + "; skipped");
+      return true;
+    });
+    for (std::size_t begin = 0, end; begin < pictures.size(); begin = end) {
+      const Image& first = pictures[begin].image;
+      for (end = begin + 1; end < pictures.size(); ++end)
+        if (pictures[end].image.width != first.width || pictures[end].image.height != first.height) break;
+      Tensor scores = infer(std::span(pictures).subspan(begin, end - begin));
+      progress.clear();
+      print_answers(std::span(pictures).subspan(begin, end - begin), scores);
+    }
+  }
+
+  std::vector<Picture> load(std::span<const fs::path> paths) {
+    std::vector<Picture> pictures(paths.size());
+    pool_.parallel_for(static_cast<std::int64_t>(paths.size()), [&](std::int64_t i) {
+      Picture& picture = pictures[static_cast<std::size_t>(i)];
+      picture.path = &paths[static_cast<std::size_t>(i)];
+      try {
+        picture.image = resize_and_crop(load_image(*picture.path), preprocess_);
+      } catch (const Error& error) {
+        picture.error = error.what();
+      }
+    });
+    return pictures;
+  }
+
+  Tensor infer(std::span<const Picture> pictures) {
+    const std::int64_t height = pictures[0].image.height, width = pictures[0].image.width;
+    const auto count = static_cast<std::int64_t>(pictures.size());
+    preprocess_time_.start();
+    Tensor batch(DType::kFloat32, {count, Image::kChannels, height, width});
+    std::span<float> pixels = batch.mutable_data<float>();
+    const std::size_t size = pixels.size() / pictures.size();
+    pool_.parallel_for(count, [&](std::int64_t i) {
+      auto index = static_cast<std::size_t>(i);
+      normalize(pictures[index].image, preprocess_, pixels.subspan(index * size, size));
+    });
+    preprocess_time_.stop();
+    if (batches_ == 0) {
+      for (int i = 0; i < options_.warmup; ++i) run_model(batch);
+    }
+    inference_time_.start();
+    Tensor scores = run_model(batch);
+    inference_time_.stop();
+    pictures_ += count;
+    ++batches_;
+    return scores;
+  }
+
+  Tensor run_model(const Tensor& batch) {
+    feed(*input_, batch);
+    predictor_->run();
+    return fetch(*predictor_->get_output_handle(predictor_->get_output_names().at(0)));
+  }
+
+  void print_answers(std::span<const Picture> pictures, const Tensor& scores) {
+    postprocess_time_.start();
+    const auto count = static_cast<std::int64_t>(pictures.size());
+    if (scores.dtype() != DType::kFloat32 || scores.rank() < 2 || scores.dim(0) != count ||
+        scores.size() == 0 || scores.size() / count != scores.dim(1))
+      fail(
+          "{}: the first output is {}, not one row of class scores for each of the {} pictures; `octet run` "
+          "runs any "
+          "model",
+          options_.model.path, describe(scores.dtype(), scores.shape()), count);
+    const auto classes = static_cast<std::size_t>(scores.dim(1));
+    if (!labels_.empty() && labels_.size() != classes)
+      fail("{}: {} labels, but the model has {} classes", options_.labels, labels_.size(), classes);
+    std::string text;
+    for (std::size_t i = 0; i < pictures.size(); ++i) {
+      std::vector<float> row = to_probabilities(scores.data<float>().subspan(i * classes, classes));
+      for (const Scored& best : top_k(row, options_.topk)) {
+        text += fmt::format("image_name: {}, class_id: {}, prob: {}", printable(pictures[i].path->string()),
+                            best.index, best.score);
+        if (!labels_.empty()) text += ", label: " + labels_[static_cast<std::size_t>(best.index)];
+        text += '\n';
+      }
+    }
+    postprocess_time_.stop();
+    write_output(text);
+    flush_output();
+  }
+
+  void print_benchmark() const {
+    auto line = [&](const char* stage, const Stopwatch& time) {
+      say("  {:<13} {:.3f} ms a batch, {:.3f} ms a picture\n", stage,
+          time.ms() / static_cast<double>(batches_), time.ms() / static_cast<double>(pictures_));
+    };
+    double total = preprocess_time_.ms() + inference_time_.ms() + postprocess_time_.ms();
+    say("benchmark:\n  {:<13} {}\n  {:<13} {}\n", "model:", printable(options_.model.path),
+        "precision:", model_.is_quantized() ? "int8" : "fp32");
+    say("  {:<13} {}\n  {:<13} {}\n  {:<13} cpu, {}\n  {:<13} {}\n", "batch size:", batch_size(),
+        "threads:", config_.cpu_math_library_num_threads(), "device:", config_.isa(), "pictures:", pictures_);
+    line("preprocess:", preprocess_time_);
+    line("inference:", inference_time_);
+    line("postprocess:", postprocess_time_);
+    say("  {:<13} {:.2f} pictures a second, inference alone {:.2f}\n",
+        "ips:", 1000.0 * static_cast<double>(pictures_) / total,
+        1000.0 * static_cast<double>(pictures_) / inference_time_.ms());
+  }
+
+  const Options& options_;
+  Config config_;
+  Model model_;
+  ThreadPool pool_;  // for the pictures; the predictor has its own
+  Preprocess preprocess_;
+  std::vector<std::string> labels_;
+  std::unique_ptr<Predictor> predictor_;
+  std::shared_ptr<TensorHandle> input_;
+  Stopwatch preprocess_time_, inference_time_, postprocess_time_;
+  std::int64_t pictures_ = 0, batches_ = 0;
+};
+
+}  // namespace
+
+std::function<int()> declare_infer(Args& args) {
+  auto options = std::make_shared<Options>();
+  constexpr int kMaxCount = 1 << 20;
+  add_model_flags(args, &options->model, "model-dir");
+  args.group("Pictures");
+  args.add("img-path", &options->img_path, "FILE_OR_DIR", "a JPEG or PNG picture, or a folder of them");
+  args.add("batch-size", &options->batch_size, {1, 4096}, "pictures to run at once");
+  args.add("max-batch-size", &options->max_batch_size, {1, 4096}, "never more than this at once");
+  args.group("Preprocessing (default: the model's deploy.yaml, else what is in brackets)");
+  args.add("resize-size", &options->preprocess.resize_size, {0, kMaxPreprocessSize},
+           "scale the short side to this, 0: don't [256]");
+  args.add("crop-size", &options->preprocess.crop_size, {0, kMaxPreprocessSize},
+           "cut out this square of the centre, 0: don't [224]");
+  args.add("interpolation", &options->interpolation, "bilinear|bicubic|nearest|opencv",
+           "how to scale: Pillow's ways, or OpenCV's bilinear [bilinear]");
+  args.add("mean", &options->preprocess.mean, "subtracted from pixels between 0 and 1 [0.485,0.456,0.406]");
+  args.add("std", &options->preprocess.std, "divided by after that [0.229,0.224,0.225]");
+  args.group("Answers");
+  args.add("topk", &options->topk, {1, kMaxCount},
+           "how many classes to show for a picture, the likeliest first");
+  args.add("labels", &options->labels, "FILE", "the names of the classes, one a line");
+  args.add("benchmark", &options->benchmark, "print at the end how long each stage took");
+  args.add("warmup", &options->warmup, {0, kMaxCount}, "runs before the clock starts");
+  add_runtime_flags(args, &options->runtime);
+  args.note(
+      "Prints one line for each picture and class: image_name: ./images/demo.jpg, class_id: 8, prob: "
+      "0.9091972. "
+      "Softmax is applied unless the model's output is a probability distribution already. A picture that "
+      "can't be "
+      "read is skipped with a warning.");
+  args.example("octet infer --model-dir mobilenet_v3_small_infer --img-path cat.jpg");
+  args.example(
+      "octet infer --model-dir resnet50 --img-path photos --batch-size 8 --topk 5 --labels imagenet.txt");
+  return [options] {
+    if (options->interpolation)
+      options->preprocess.interpolation = parse_interpolation(*options->interpolation);
+    return Classifier(*options).run();
+  };
+}
+
+}  // namespace octet::cli

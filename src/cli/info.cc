@@ -1,0 +1,157 @@
+#include <algorithm>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "base/cpu.h"
+#include "base/error.h"
+#include "base/threads.h"
+#include "cli/command.h"
+#include "cli/model_flags.h"
+#include "cli/model_summary.h"
+#include "cli/output.h"
+#include "cli/tensors.h"
+#include "formats/paddle/model_files.h"
+#include "kernels/dispatch.h"
+#include "octet/version.h"
+
+namespace octet::cli {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+constexpr auto kReplaceBadUtf8 = Json::error_handler_t::replace;  // names in model files may be any bytes
+
+struct Options {
+  ModelFlags model;
+  bool graph = false;
+  bool json = false;
+};
+
+void print_json(const Json& json) {
+  say("{}\n", json.dump(2, ' ', false, kReplaceBadUtf8));
+}
+
+void show_machine(bool as_json) {
+  const CpuInfo& cpu = cpu_info();
+  std::string_view best = choose_isa("");
+  if (as_json) {
+    Json json = {{"version", version()}, {"cpu", {{"model", cpu.model}, {"features", Json::object()}}}};
+    for (const CpuFeature& feature : cpu.features)
+      json["cpu"]["features"][std::string(feature.name)] = feature.present;
+    json["threads"] = default_threads();
+    for (const Isa& isa : isa_list())
+      json["isa"].push_back(
+          {{"name", isa.name}, {"available", isa.available}, {"default", isa.name == best}});
+    return print_json(json);
+  }
+  say("octet {}\ncpu: {}\nfeatures:", version(), cpu.model);
+  for (const CpuFeature& feature : cpu.features)
+    if (feature.present) say(" {}", feature.name);
+  say("\nthreads: {}\nisa:\n", default_threads());
+  for (const Isa& isa : isa_list())
+    say("  {:<11} {}\n", isa.name,
+        isa.name == best ? "default"
+        : isa.available  ? "available"
+                         : "not available");
+}
+
+Json to_json(const std::vector<TensorInfo>& tensors) {
+  Json json = Json::array();
+  for (const TensorInfo& t : tensors)
+    json.push_back({{"name", t.name}, {"dtype", name_of(t.dtype)}, {"shape", t.shape}});
+  return json;
+}
+
+void show_tensors(const char* title, const std::vector<TensorInfo>& tensors) {
+  say("{}:\n", title);
+  for (const TensorInfo& t : tensors) say("  {}: {}\n", printable(t.name), describe(t.dtype, t.shape));
+}
+
+std::uint64_t file_bytes(const std::filesystem::path& path) {
+  std::error_code error;
+  std::uint64_t bytes = std::filesystem::file_size(path, error);
+  return error ? 0 : bytes;
+}
+
+void show_model_json(const Model& model, const paddle::ModelPaths& paths, const ModelSummary& summary) {
+  Json json;
+  for (const auto& path : {paths.model, paths.params})
+    if (!path.empty()) json["files"].push_back({{"path", path.string()}, {"bytes", file_bytes(path)}});
+  json["inputs"] = to_json(model.inputs());
+  json["outputs"] = to_json(model.outputs());
+  json["nodes"] = model.graph()->nodes.size();
+  json["ops"] = summary.ops;
+  json["unknown_ops"] = summary.unknown_ops;
+  json["parameters"] = {{"tensors", summary.parameters},
+                        {"elements", summary.parameter_elements},
+                        {"bytes", summary.parameter_bytes}};
+  json["quantized"] = model.is_quantized();
+  if (model.is_quantized())
+    json["quantization"] = {{"format", summary.quantization},
+                            {"layers", summary.quantized_layers},
+                            {"all_layers", summary.layers},
+                            {"bits", summary.bits}};
+  print_json(json);
+}
+
+void show_model_text(const Model& model, const paddle::ModelPaths& paths, const ModelSummary& summary) {
+  say("files:\n");
+  for (const auto& path : {paths.model, paths.params})
+    if (!path.empty()) say("  {} ({})\n", printable(path.string()), format_bytes(file_bytes(path)));
+  show_tensors("inputs", model.inputs());
+  show_tensors("outputs", model.outputs());
+  say("ops: {}\n", model.graph()->nodes.size());
+  std::vector<std::pair<std::string, int>> ops(summary.ops.begin(), summary.ops.end());
+  std::stable_sort(ops.begin(), ops.end(), [](auto& a, auto& b) { return a.second > b.second; });
+  for (const auto& [op, count] : ops) say("  {:<22} {}\n", printable(op), count);
+  say("parameters: {} tensors, {} elements, {}\n", summary.parameters, summary.parameter_elements,
+      format_bytes(summary.parameter_bytes));
+  if (model.is_quantized())
+    say("quantized: {}, {} of {} layers, {} bits\n", summary.quantization, summary.quantized_layers,
+        summary.layers, fmt::join(summary.bits, " and "));
+  else
+    say("quantized: no\n");
+  if (!summary.unknown_ops.empty())
+    print_warning(fmt::format("{}: octet cannot run this model, it doesn't know {}", paths.model.string(),
+                              fmt::join(summary.unknown_ops, ", ")));
+}
+
+void show_model(const Options& options) {
+  Model model = Model::load(options.model.path, options.model.files);
+  if (options.graph) return write_output(model.dump());
+  paddle::ModelPaths paths = paddle::find_model(options.model.path, options.model.files);
+  ModelSummary summary = summarize(*model.graph());
+  if (options.json)
+    show_model_json(model, paths, summary);
+  else
+    show_model_text(model, paths, summary);
+}
+
+}  // namespace
+
+std::function<int()> declare_info(Args& args) {
+  auto options = std::make_shared<Options>();
+  args.add_positional("MODEL", &options->model.path, "MODEL",
+                      "a directory with a Paddle inference model, or a model file");
+  Flag& flag = args.add("model", &options->model.path, "MODEL", "the same as a flag");
+  flag.alias = "model-dir";
+  add_file_flags(args, &options->model);
+  args.group("Output");
+  args.add("graph", &options->graph, "print the graph as text, a line for each op");
+  args.add("json", &options->json, "print JSON");
+  args.note("Without a model: the version, what the CPU has, and the names for --isa.");
+  args.example("octet info");
+  args.example("octet info ch_PP-OCRv4_det_infer");
+  args.example("octet info --graph mobilenet_v3_small/inference.pdmodel");
+  return [options] {
+    if (!options->model.path.empty())
+      show_model(*options);
+    else if (options->graph)
+      fail("--graph needs a model: octet info --graph MODEL");
+    else
+      show_machine(options->json);
+    return 0;
+  };
+}
+
+}  // namespace octet::cli
