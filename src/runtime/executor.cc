@@ -2,6 +2,7 @@
 
 #include "graph/op_table.h"
 #include "kernels/dispatch.h"
+#include "passes/passes.h"
 
 namespace octet {
 
@@ -84,6 +85,7 @@ std::shared_ptr<const Executable> prepare(const Graph& graph, const ExecuteOptio
   std::string_view isa = choose_isa(options.isa);
   auto executable = std::make_shared<Executable>();
   executable->graph = graph;
+  if (options.ir_optim) optimize(executable->graph);
   align_constants(executable->graph);
   std::vector<std::vector<ValueId>> free_after = find_last_uses(executable->graph);
   for (std::size_t i = 0; i < executable->graph.nodes.size(); ++i) {
