@@ -4,6 +4,7 @@ set(OCTET_PYTHON "" CACHE FILEPATH "A Python that has Paddle; none: no tests aga
 set(OCTET_FUZZ_BUILD "" CACHE PATH "Where the fuzz targets are built; none: no fuzzing in the tests")
 
 include(style/tests.cmake)
+include(install/tests.cmake)
 if(OCTET_PYTHON)
   include(paddle/tests.cmake)
 endif()
