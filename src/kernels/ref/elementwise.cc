@@ -17,13 +17,6 @@ struct BinaryLoop {
   Shape dims, x_strides, y_strides;
 };
 
-Shape broadcast_strides(const Shape& shape) {
-  Shape strides = strides_of(shape);
-  for (std::size_t i = 0; i < shape.size(); ++i)
-    if (shape[i] == 1) strides[i] = 0;
-  return strides;
-}
-
 BinaryLoop plan(const ops::Broadcast& shapes) {
   Shape x_strides = broadcast_strides(shapes.x), y_strides = broadcast_strides(shapes.y);
   BinaryLoop loop;

@@ -5,17 +5,6 @@
 #include "kernels/ref/strides.h"
 
 namespace octet::ref {
-namespace {
-
-// How far apart the matrices of an operand are; 0 along dimensions in which it is broadcast.
-Shape batch_strides(const Shape& batch) {
-  Shape strides = strides_of(batch);
-  for (std::size_t i = 0; i < batch.size(); ++i)
-    if (batch[i] == 1) strides[i] = 0;
-  return strides;
-}
-
-}  // namespace
 
 void matmul(const KernelArgs& args) {
   const Tensor &x = *args.inputs[0], &y = *args.inputs[1];
@@ -23,7 +12,7 @@ void matmul(const KernelArgs& args) {
   bool transpose_y = attr<bool>(args.node, "transpose_y") && y.rank() > 1;
   float alpha = attr<float>(args.node, "alpha");
   ops::MatmulShape shape = ops::matmul_shape(x.shape(), y.shape(), transpose_x, transpose_y);
-  Shape x_strides = batch_strides(shape.x_batch), y_strides = batch_strides(shape.y_batch);
+  Shape x_strides = broadcast_strides(shape.x_batch), y_strides = broadcast_strides(shape.y_batch);
   std::size_t rank = shape.batch.size();
   for (std::int64_t i = 0; i < count_of(shape.batch, 0, rank); ++i) {
     std::int64_t x_index = offset_of(i, shape.batch, x_strides, rank);

@@ -65,6 +65,14 @@ constexpr Row kRows[] = {
     {"dequantize_sum", dequantize_sum},
     {"dequantize_range", dequantize_range},
     {"observe", identity},
+    {"qconv2d", qconv2d},
+    {"qconv2d_transpose", qconv2d_transpose},
+    {"qmatmul", qmatmul},
+    {"qadd", qadd},
+    {"qmul", qmul},
+    {"qpool2d", qpool2d},
+    {"qresize", qresize},
+    {"qlut", qlut},
 };
 
 }  // namespace

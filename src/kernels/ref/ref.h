@@ -84,4 +84,14 @@ void dynamic_fake_quant(const KernelArgs& args);
 void dequantize_sum(const KernelArgs& args);
 void dequantize_range(const KernelArgs& args);
 
+// Integer ops.
+void qconv2d(const KernelArgs& args);
+void qconv2d_transpose(const KernelArgs& args);
+void qmatmul(const KernelArgs& args);
+void qadd(const KernelArgs& args);
+void qmul(const KernelArgs& args);
+void qpool2d(const KernelArgs& args);
+void qresize(const KernelArgs& args);
+void qlut(const KernelArgs& args);
+
 }  // namespace octet::ref

@@ -23,7 +23,8 @@ struct AxisMap {
     float position = ratio * static_cast<float>(i);
     if (centered && !align_corners)
       position = std::max(static_cast<float>(ratio * (static_cast<double>(i) + 0.5) - 0.5), 0.0f);
-    std::int64_t first = clamp(static_cast<std::int64_t>(position));
+    auto first = static_cast<std::int64_t>(position);
+    if (first >= in) return {in - 1, in - 1, 1, 0};  // a factor and a size that are at odds
     float weight = position - static_cast<float>(first);
     return {first, clamp(first + 1), 1.0f - weight, weight};
   }

@@ -11,6 +11,14 @@ inline Shape strides_of(const Shape& shape) {
   return strides;
 }
 
+// The same for an operand that is broadcast: 0 along its dimensions of 1.
+inline Shape broadcast_strides(const Shape& shape) {
+  Shape strides = strides_of(shape);
+  for (std::size_t i = 0; i < shape.size(); ++i)
+    if (shape[i] == 1) strides[i] = 0;
+  return strides;
+}
+
 // Where element number `index` (row-major) of the first `rank` dimensions lies, with these strides.
 inline std::int64_t offset_of(std::int64_t index, const Shape& dims, const Shape& strides, std::size_t rank) {
   std::int64_t offset = 0;
