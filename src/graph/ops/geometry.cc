@@ -139,7 +139,10 @@ Window pool_window(const Node& node, std::int64_t in_h, std::int64_t in_w) {
       *axis = {axis->in, axis->in, 1, 1, 0, 0, 1};
     } else if (!attr<bool>(node, "adaptive")) {
       apply_auto_pad(*axis, mode);
-      axis->out = sliding_size(*axis, attr<bool>(node, "ceil_mode"));
+      // As in Paddle, a window that is larger than the image by less than a stride pools what there is.
+      bool larger = axis->in != kUnknown && axis->kernel > axis->in + axis->before + axis->after &&
+                    axis->kernel - axis->stride < axis->in + axis->before + axis->after;
+      axis->out = larger ? 1 : sliding_size(*axis, attr<bool>(node, "ceil_mode"));
     }
   }
   return window;

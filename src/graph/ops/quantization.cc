@@ -156,7 +156,7 @@ std::vector<OpSpec> quantization() {
        {bits, number("x_bits", 8), number("axis", 0), number("x_num_col_dims", 1)},
        infer_dequantize_sum},
       {"dequantize_range", {"x", "scale"}, {"y"}, {{"range", 127.0}}, infer_dequantize_range},
-      {"observe", {"x", "scale?"}, {"y"}, {bits}, infer_observe},
+      {"observe", {"x", "scale?", "zero_point?"}, {"y"}, {bits}, infer_observe},
   };
 }
 
