@@ -8,3 +8,6 @@ include(install/tests.cmake)
 if(OCTET_PYTHON)
   include(paddle/tests.cmake)
 endif()
+
+add_executable(octet_state_dict_tool tools/state_dict_tool.cc)
+target_link_libraries(octet_state_dict_tool PRIVATE octet_internal)

@@ -11,3 +11,7 @@ foreach(name float quantized round_trip bad_input footprint)
   set_tests_properties(paddle_${name} PROPERTIES LABELS parity FIXTURES_REQUIRED paddle_models TIMEOUT 900
                        ENVIRONMENT "${paddle_environment}")
 endforeach()
+
+add_test(NAME parity_state_dict COMMAND ${OCTET_PYTHON} ${CMAKE_CURRENT_LIST_DIR}/state_dict_test.py)
+set_tests_properties(parity_state_dict PROPERTIES LABELS parity TIMEOUT 300
+                     ENVIRONMENT "OCTET_STATE_DICT_TOOL=$<TARGET_FILE:octet_state_dict_tool>")
