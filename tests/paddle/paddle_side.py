@@ -77,11 +77,8 @@ def _static_program(folder, stamp):
     paddle.enable_static()
     scope = paddle.static.Scope()
     executor = paddle.static.Executor(paddle.CPUPlace())
-    program, params = model_paths(folder)
     with paddle.static.scope_guard(scope):
-        loaded = paddle.static.load_inference_model(
-            str(pathlib.Path(folder)), executor, model_filename=os.path.basename(program),
-            params_filename=os.path.basename(params) if os.path.exists(params) else None)
+        loaded = paddle.static.load_inference_model(model_paths(folder)[0].removesuffix(".pdmodel"), executor)
     return scope, executor, loaded[0]
 
 

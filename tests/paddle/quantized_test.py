@@ -27,7 +27,7 @@ class QuantizedTest(collection.PaddleTestCase):
         groups = split(program)
         names = sorted({name for group in groups for layer in group for name in (*layer.inputs, layer.output)} - set(feed))
         tensors = self.paddle.tensors(folder, feed, names) | feed
-        integers = different = 0
+        integers = different = lively = 0
         for group in groups:
             inputs = {name: tensors[name] for layer in group for name in layer.inputs}
             found = octet_side.run(folder, inputs, [layer.output for layer in group])
@@ -37,15 +37,15 @@ class QuantizedTest(collection.PaddleTestCase):
                     self.assertEqual(result.shape, expected.shape)
                     if layer.integers:
                         difference = np.abs(result.astype(np.int64) - expected.astype(np.int64))
-                        self.assertGreater(np.unique(expected).size, 4, "Paddle's integers are degenerate: this test would prove nothing")
                         self.assertLessEqual(difference.max(), 1)
                         count = np.count_nonzero(difference)
                         # Of a tensor with few elements one may flip.
                         self.assertLessEqual(count, max(flips * difference.size, 1 if flips else 0))
                         integers, different = integers + difference.size, different + count
+                        lively += np.unique(expected).size > 20
                     else:
                         self.assertLessEqual(np.abs(result - expected).max(), 1e-4 * np.abs(expected).max())
-        self.assertGreater(integers, 0, "the program has no quantizer")
+        self.assertGreater(lively, 0.7 * sum(map(len, groups)), "too many of Paddle's tensors have next to no values: this would prove nothing")
         self.assertLessEqual(different, flips * integers)
 
     def check_pictures(self, folder):
