@@ -80,9 +80,11 @@ class Reader {
     last_ = step;
     for (const auto& entry : node) {
       const std::string key = entry.first.IsScalar() ? entry.first.Scalar() : "?";
-      if (std::find(keys.begin(), keys.end(), key) == keys.end())
-        error(entry.first, fmt::format("'{}' is not a setting of {}; there are {}", printable(key),
-                                       node["type"].Scalar(), fmt::join(keys, ", ")));
+      if (std::find(keys.begin(), keys.end(), key) != keys.end()) continue;
+      std::string known;
+      for (std::string_view k : keys) known.append(known.empty() ? "" : ", ").append(k);
+      error(entry.first, fmt::format("'{}' is not a setting of {}; there are {}", printable(key),
+                                     node["type"].Scalar(), known));
     }
   }
 

@@ -60,9 +60,6 @@ struct Taps {
   };
   std::vector<Span> spans;
   std::vector<std::int32_t> weights;
-
-  int first_input() const { return spans.front().first; }
-  int end_input() const { return spans.back().first + spans.back().count; }
 };
 
 // For the outputs [begin, begin + count) of `out_size`.
@@ -100,8 +97,8 @@ std::uint8_t round_pillow(std::int32_t sum) {
 
 constexpr std::int32_t kPillowHalf = 1 << (kPillowBits - 1);
 
-// Rows [first_row, first_row + rows) of `in`, each resampled to `taps`.
-Image resample_columns(const Image& in, const Taps& taps, int first_row, int rows) {
+// The pass along x, of the rows from first_row on.
+Image resample_rows(const Image& in, const Taps& taps, int first_row, int rows) {
   Image out(static_cast<int>(taps.spans.size()), rows);
   for (int y = 0; y < rows; ++y) {
     const std::uint8_t* row = in.row(first_row + y);
@@ -123,10 +120,10 @@ Image resample_columns(const Image& in, const Taps& taps, int first_row, int row
   return out;
 }
 
-// `in` holds the source's rows from first_row on.
-Image resample_rows(const Image& in, const Taps& taps, int first_row) {
+// The pass along y; `in` begins with the row first_row of the picture that the taps are for.
+Image resample_columns(const Image& in, const Taps& taps, int first_row) {
   Image out(in.width, static_cast<int>(taps.spans.size()));
-  std::vector<std::int32_t> sums(in.stride());
+  std::vector<std::int32_t> sums(out.stride());
   for (int y = 0; y < out.height; ++y) {
     const Taps::Span& span = taps.spans[index(y)];
     std::fill(sums.begin(), sums.end(), kPillowHalf);
@@ -147,14 +144,14 @@ Image crop(const Image& image, const Box& box) {
   return out;
 }
 
+// Pillow skips the pass along an axis that keeps its size; here its weights come out as 1 and 0, which is the
+// same.
 Image resize_pillow(const Image& image, int width, int height, const Filter& filter, const Box& box) {
-  // Pillow skips the pass of an axis that keeps its size; here its weights come out as 1 and 0, which is the
-  // same.
-  Taps rows = make_taps(image.height, height, box.top, box.height, filter);
-  const int first_row = rows.first_input();
-  Taps columns = make_taps(image.width, width, box.left, box.width, filter);
-  return resample_rows(resample_columns(image, columns, first_row, rows.end_input() - first_row), rows,
-                       first_row);
+  const Taps x = make_taps(image.width, width, box.left, box.width, filter);
+  const Taps y = make_taps(image.height, height, box.top, box.height, filter);
+  const int first_row = y.spans.front().first;
+  const int end_row = y.spans.back().first + y.spans.back().count;
+  return resample_columns(resample_rows(image, x, first_row, end_row - first_row), y, first_row);
 }
 
 // The sources of the outputs [begin, begin + count). Pillow adds up the step, so its rounding errors add up

@@ -1,0 +1,68 @@
+// Gives the parity tests what octet makes of pictures. A line on standard input is a request:
+//
+//   decode PICTURE OUT.npy                                 writes uint8 [height, width, 3]
+//   resize PICTURE WIDTH HEIGHT INTERPOLATION OUT.npy      writes uint8 [height, width, 3]
+//   preprocess PICTURE RESIZE CROP INTERPOLATION OUT.npy   writes float32 [1, 3, height, width]
+//
+// and is answered by a line: "ok" or what went wrong.
+#include <cstring>
+#include <iostream>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "data/image.h"
+#include "data/preprocess.h"
+#include "data/resample.h"
+#include "tensor/npy.h"
+
+namespace octet {
+
+namespace {
+
+Tensor to_tensor(const Image& image) {
+  Tensor tensor(DType::kUInt8, {image.height, image.width, Image::kChannels});
+  std::memcpy(tensor.mutable_bytes().data(), image.pixels.data(), image.pixels.size());
+  return tensor;
+}
+
+void run(const std::vector<std::string>& args) {
+  const std::string& command = args.at(0);
+  const Image image = load_image(args.at(1));
+  if (command == "decode") {
+    save_npy(args.at(2), to_tensor(image));
+  } else if (command == "resize") {
+    const Interpolation interpolation = parse_interpolation(args.at(4));
+    save_npy(args.at(5),
+             to_tensor(resize(image, std::stoi(args.at(2)), std::stoi(args.at(3)), interpolation)));
+  } else if (command == "preprocess") {
+    Preprocess preprocess;
+    preprocess.resize_size = std::stoi(args.at(2));
+    preprocess.crop_size = std::stoi(args.at(3));
+    preprocess.interpolation = parse_interpolation(args.at(4));
+    save_npy(args.at(5), preprocess_images({image}, preprocess));
+  } else {
+    fail("no command '{}'", command);
+  }
+}
+
+std::string answer(const std::string& line) {
+  std::istringstream words(line);
+  std::vector<std::string> args;
+  for (std::string word; words >> word;) args.push_back(word);
+  try {
+    run(args);
+    return "ok";
+  } catch (const std::exception& problem) {
+    return problem.what();
+  }
+}
+
+}  // namespace
+
+}  // namespace octet
+
+int main() {
+  for (std::string line; std::getline(std::cin, line);) std::cout << octet::answer(line) << std::endl;
+}
