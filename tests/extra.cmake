@@ -6,6 +6,7 @@ set(OCTET_FUZZ_BUILD "" CACHE PATH "Where the fuzz targets are built; none: no f
 include(style/tests.cmake)
 include(install/tests.cmake)
 if(OCTET_PYTHON)
+  include(data/tests.cmake)
   include(paddle/tests.cmake)
 endif()
 

@@ -15,6 +15,14 @@ namespace {
 
 constexpr std::size_t kMaxBytes = 1 << 20;
 
+// What came from the file, for a message: one line, of reasonable length.
+std::string printable(std::string text) {
+  if (text.size() > 80) text = text.substr(0, 80) + "...";
+  std::replace_if(
+      text.begin(), text.end(), [](unsigned char c) { return c < 0x20 || c == 0x7f; }, '?');
+  return text;
+}
+
 // Reads the file's transforms into a Preprocess. Every message begins with the file and the line.
 class Reader {
  public:
@@ -115,14 +123,6 @@ class Reader {
     return values;
   }
 
-  // A word of the file for a message: one line, of reasonable length.
-  static std::string printable(std::string word) {
-    if (word.size() > 40) word = word.substr(0, 40) + "...";
-    std::replace_if(
-        word.begin(), word.end(), [](unsigned char c) { return c < 0x20 || c == 0x7f; }, '?');
-    return word;
-  }
-
   const std::string& name_;
   Preprocess preprocess_;
   Step last_ = kNone;
@@ -136,7 +136,7 @@ std::optional<Preprocess> read_deploy_yaml(std::string_view text, const std::str
   try {
     return Reader(name).read(text);
   } catch (const YAML::Exception& problem) {
-    fail("{}:{}: not a YAML file: {}", name, std::max(problem.mark.line, 0) + 1, problem.msg);
+    fail("{}:{}: not a YAML file: {}", name, std::max(problem.mark.line, 0) + 1, printable(problem.msg));
   }
 }
 

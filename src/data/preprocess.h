@@ -32,11 +32,11 @@ constexpr int kMaxPreprocessSize = 16384;
 
 // What flags say: a field that is set takes the place of the file's.
 struct PreprocessOverrides {
-  std::optional<int> resize_size;
-  std::optional<int> crop_size;
-  std::optional<Interpolation> interpolation;
-  std::optional<std::array<float, 3>> mean;
-  std::optional<std::array<float, 3>> std;
+  std::optional<int> resize_size = {};
+  std::optional<int> crop_size = {};
+  std::optional<Interpolation> interpolation = {};
+  std::optional<std::array<float, 3>> mean = {};
+  std::optional<std::array<float, 3>> std = {};
 };
 
 // `base` with the overrides, validated.

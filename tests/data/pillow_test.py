@@ -68,7 +68,8 @@ class Tool:
 class PictureTest(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.folder = tempfile.TemporaryDirectory()
+        memory = "/dev/shm"  # thousands of small files that nobody needs on a disk
+        cls.folder = tempfile.TemporaryDirectory(dir=memory if os.access(memory, os.W_OK) else None)
         cls.tool = Tool(cls.folder.name)
 
     @classmethod

@@ -1,0 +1,212 @@
+#include "data/image.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "octet/error.h"
+#include "support/damage.h"
+#include "support/pictures.h"
+#include "support/temp_dir.h"
+
+namespace octet {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+Image decode(const std::string& file) {
+  return decode_image(as_bytes(file), "picture");
+}
+
+std::string error_of(const std::string& file) {
+  try {
+    decode(file);
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+using Pixels = std::vector<std::uint8_t>;
+
+TEST(Png, KeepsEveryPixel) {
+  for (int width : {1, 5, 32}) {
+    Image image = test_image(width, 7);
+    Image decoded = decode(encode_png(image));
+    EXPECT_EQ(decoded.width, width);
+    EXPECT_EQ(decoded.height, 7);
+    EXPECT_EQ(decoded.pixels, image.pixels);
+  }
+}
+
+TEST(Png, InterlacedIsTheSame) {
+  Image image = test_image(21, 13);
+  EXPECT_EQ(decode(encode_png(21, 13, image.pixels, {.interlaced = true})).pixels, image.pixels);
+}
+
+TEST(Png, DropsAlpha) {
+  EXPECT_EQ(decode(encode_png(2, 1, {1, 2, 3, 0, 4, 5, 6, 128}, {.color = PNG_COLOR_TYPE_RGB_ALPHA})).pixels,
+            (Pixels{1, 2, 3, 4, 5, 6}));
+  EXPECT_EQ(decode(encode_png(2, 1, {9, 0, 200, 128}, {.color = PNG_COLOR_TYPE_GRAY_ALPHA})).pixels,
+            (Pixels{9, 9, 9, 200, 200, 200}));
+}
+
+TEST(Png, SpreadsFewBits) {
+  EXPECT_EQ(decode(encode_png(2, 1, {0b01000000}, {.color = PNG_COLOR_TYPE_GRAY, .depth = 1})).pixels,
+            (Pixels{0, 0, 0, 255, 255, 255}));
+  EXPECT_EQ(decode(encode_png(4, 1, {0b00011011}, {.color = PNG_COLOR_TYPE_GRAY, .depth = 2})).pixels,
+            (Pixels{0, 0, 0, 85, 85, 85, 170, 170, 170, 255, 255, 255}));
+}
+
+TEST(Png, SixteenBitsLoseTheLowByteButGrayIsClipped) {
+  EXPECT_EQ(decode(encode_png(1, 1, {1, 255, 128, 0, 255, 7}, {.depth = 16})).pixels, (Pixels{1, 128, 255}));
+  EXPECT_EQ(
+      decode(encode_png(3, 1, {0, 7, 0, 255, 1, 0}, {.color = PNG_COLOR_TYPE_GRAY, .depth = 16})).pixels,
+      (Pixels{7, 7, 7, 255, 255, 255, 255, 255, 255}));
+}
+
+TEST(Png, ColorsThatThePaletteLacksAreBlack) {
+  PngKind kind{.color = PNG_COLOR_TYPE_PALETTE, .palette = {{10, 20, 30}, {40, 50, 60}}};
+  std::string file = encode_png(3, 1, {1, 0, 1}, kind);
+  EXPECT_EQ(decode(file).pixels, (Pixels{40, 50, 60, 10, 20, 30, 40, 50, 60}));
+  kind.palette.resize(3);
+  file = encode_png(3, 1, {1, 2, 0}, kind);
+  // The palette's length shrunk by one color, the checksum with it.
+  kind.palette.resize(2);
+  std::string small = encode_png(3, 1, {1, 0, 1}, kind);
+  const std::size_t image_data = file.find("IDAT") - 4, small_data = small.find("IDAT") - 4;
+  EXPECT_EQ(decode(small.substr(0, small_data) + file.substr(image_data)).pixels,
+            (Pixels{40, 50, 60, 0, 0, 0, 10, 20, 30}));
+}
+
+TEST(Png, RefusesAbsurdSizes) {
+  EXPECT_THAT(error_of(encode_png(100000, 100000, {})),
+              HasSubstr("picture: 100000x100000 pixels, more than the 178 million"));
+  EXPECT_THAT(error_of(encode_png(2147483647, 2147483647, {})), HasSubstr("more than the 178 million"));
+  EXPECT_THAT(error_of(encode_png(13000, 13000, {})), HasSubstr("are too few for 13000x13000 pixels"));
+}
+
+TEST(Png, SurvivesDamage) {
+  expect_survives_damage(encode_png(test_image(40, 30)), decode, 64, 500);
+  expect_survives_damage(encode_png(40, 30, test_image(40, 30).pixels, {.interlaced = true}), decode, 64,
+                         500);
+}
+
+TEST(Jpeg, ComesCloseToWhatWasEncoded) {
+  // Smooth, since JPEG keeps that nearly unchanged.
+  Image image(33, 18);
+  for (int y = 0; y < image.height; ++y)
+    for (int x = 0; x < image.width; ++x) {
+      std::uint8_t* pixel = image.row(y) + 3 * x;
+      pixel[0] = static_cast<std::uint8_t>(7 * x);
+      pixel[1] = static_cast<std::uint8_t>(14 * y);
+      pixel[2] = static_cast<std::uint8_t>(3 * x + 7 * y);
+    }
+  for (bool progressive : {false, true}) {
+    Image decoded = decode(encode_jpeg(image, progressive));
+    ASSERT_EQ(decoded.width, image.width);
+    ASSERT_EQ(decoded.height, image.height);
+    ASSERT_EQ(decoded.pixels.size(), image.pixels.size());
+    for (std::size_t i = 0; i < image.pixels.size(); ++i)
+      ASSERT_NEAR(decoded.pixels[i], image.pixels[i], 24) << "at " << i << ", progressive: " << progressive;
+  }
+}
+
+TEST(Jpeg, GrayHasThreeEqualChannels) {
+  Image decoded = decode(encode_jpeg(8, 8, 1, Pixels(64, 77)));
+  EXPECT_EQ(decoded.pixels, Pixels(8 * 8 * 3, 77));
+}
+
+TEST(Jpeg, CmykIsAdobesInvertedKind) {
+  // A stored 255 is no ink. A stored 200 of black leaves 200/255 of the light, a cyan of 55/255 takes away
+  // that part.
+  Pixels inks;
+  for (int i = 0; i < 64; ++i) inks.insert(inks.end(), {200, 255, 0, 200});
+  Image decoded = decode(encode_jpeg(8, 8, 4, inks, false, 100));
+  EXPECT_THAT(Pixels(decoded.pixels.begin(), decoded.pixels.begin() + 3),
+              ElementsAre(std::lround(200 * 200 / 255.0), 200, 0));
+}
+
+// The file with another height and width in its frame header.
+std::string with_size(std::string file, int width, int height) {
+  const std::size_t frame = std::min(file.find("\xff\xc0"), file.find("\xff\xc2"));
+  for (int i = 0; i < 2; ++i) {
+    file[frame + 5 + static_cast<std::size_t>(i)] = static_cast<char>(height >> (8 - 8 * i));
+    file[frame + 7 + static_cast<std::size_t>(i)] = static_cast<char>(width >> (8 - 8 * i));
+  }
+  return file;
+}
+
+TEST(Jpeg, RefusesAbsurdSizes) {
+  const std::string file = encode_jpeg(test_image(16, 16), true);
+  EXPECT_THAT(error_of(with_size(file, 65000, 65000)),
+              HasSubstr("picture: 65000x65000 pixels, more than the 178 million"));
+  EXPECT_THAT(error_of(with_size(file, 13000, 13000)), HasSubstr("bytes are too few for 13000x13000 pixels"));
+}
+
+TEST(Jpeg, RefusesEndlessScans) {
+  const std::string file = encode_jpeg(test_image(16, 16), true);
+  const std::size_t last_scan = file.rfind("\xff\xda"), end = file.size() - 2;
+  std::string bomb = file.substr(0, end);
+  for (int i = 0; i < 600; ++i) bomb += file.substr(last_scan, end - last_scan);
+  EXPECT_EQ(error_of(bomb + "\xff\xd9"), "picture: broken JPEG picture: too many scans");
+}
+
+TEST(Jpeg, SurvivesDamage) {
+  expect_survives_damage(encode_jpeg(test_image(40, 30)), decode, 64, 500);
+  expect_survives_damage(encode_jpeg(test_image(40, 30), true), decode, 64, 500);
+  expect_survives_damage(encode_jpeg(16, 16, 4, Pixels(16 * 16 * 4, 50)), decode, 64, 200);
+}
+
+TEST(Jpeg, TruncationIsNamed) {
+  const std::string file = encode_jpeg(test_image(40, 30));
+  EXPECT_EQ(error_of(file.substr(0, file.size() / 2)),
+            "picture: broken JPEG picture: the data ends early, the file is truncated");
+  EXPECT_THAT(error_of(file.substr(0, file.size() - 2)),
+              HasSubstr("truncated"));  // only the end marker is missing
+}
+
+TEST(DecodeImage, NamesWhatIsNoPicture) {
+  EXPECT_EQ(error_of(""), "picture: not a JPEG or PNG picture (the file is empty)");
+  EXPECT_EQ(error_of("GIF89a..."), "picture: not a JPEG or PNG picture (starts with 'GIF89a..')");
+  EXPECT_EQ(error_of("\n\x01"), "picture: not a JPEG or PNG picture (starts with '\\x0a\\x01')");
+}
+
+TEST(LoadImage, NamesTheFile) {
+  TempDir dir;
+  write_file(dir / "a.jpg", encode_jpeg(test_image(8, 8)));
+  EXPECT_EQ(load_image(dir / "a.jpg").width, 8);
+  try {
+    load_image(dir / "b.jpg");
+    FAIL() << "there is no b.jpg";
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), HasSubstr("b.jpg: cannot open"));
+  }
+}
+
+TEST(ListImages, SortsTheFolder) {
+  TempDir dir;
+  for (const char* name : {"b.PNG", "a.jpeg", "c.jpg", "notes.txt", "jpg"}) write_file(dir / name, "x");
+  std::filesystem::create_directory(dir / "folder.jpg");
+  EXPECT_THAT(list_images(dir.path()), ElementsAre(dir / "a.jpeg", dir / "b.PNG", dir / "c.jpg"));
+  EXPECT_THAT(list_images(dir / "notes.txt"), ElementsAre(dir / "notes.txt"));
+}
+
+TEST(ListImages, SaysWhatIsMissing) {
+  TempDir dir;
+  const auto error = [](const std::filesystem::path& path) -> std::string {
+    try {
+      list_images(path);
+    } catch (const Error& problem) {
+      return problem.what();
+    }
+    return "no error";
+  };
+  EXPECT_EQ(error(dir / "nothing"), (dir / "nothing").string() + ": no such file or folder");
+  EXPECT_EQ(error(dir.path()), dir.path().string() + ": no pictures (*.jpg, *.jpeg, *.png) in this folder");
+}
+
+}  // namespace
+}  // namespace octet
