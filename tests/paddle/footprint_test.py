@@ -17,10 +17,11 @@ OVERHEAD = 24 << 20  # the program itself, its libraries, and the activations of
 def measure(*arguments):
     """Runs octet; returns seconds and peak resident bytes."""
     start = time.monotonic()
-    process = subprocess.Popen([octet_side.PROGRAM, *map(str, arguments)], stdout=subprocess.DEVNULL)
-    _, status, usage = os.wait4(process.pid, 0)
-    if status != 0:
-        raise AssertionError(f"octet {arguments[0]}: status {status}")
+    with subprocess.Popen([octet_side.PROGRAM, *map(str, arguments)], stdout=subprocess.DEVNULL) as process:
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode != 0:
+        raise AssertionError(f"octet {arguments[0]}: exit code {process.returncode}")
     return time.monotonic() - start, usage.ru_maxrss * 1024
 
 

@@ -11,6 +11,7 @@ import functools
 import multiprocessing
 import os
 import pathlib
+import tempfile
 
 import numpy as np
 
@@ -70,6 +71,32 @@ def _run(folder, feeds, ir_optim):
     return results
 
 
+def _single_assignment(folder):
+    """The program with every variable written once: PaddleSlim lets a real quantizer and a mere observer write the same one.
+
+    The first writer keeps the name, a later one gets a new name, so that both tensors can be looked at.
+    """
+    from paddle.base.proto import framework_pb2 as proto
+
+    message = proto.ProgramDesc.FromString(pathlib.Path(model_paths(folder)[0]).read_bytes())
+    block = message.blocks[0]
+    variables = {var.name: var for var in block.vars}
+    written, current = set(), {}
+    for op in block.ops:
+        for slot in op.inputs:
+            slot.arguments[:] = [current.get(name, name) for name in slot.arguments]
+        for slot in op.outputs:
+            for i, name in enumerate(slot.arguments):
+                if variables[name].persistable:
+                    continue
+                if name in written:
+                    slot.arguments[i] = current[name] = f"{name}#{len(written)}"
+                    block.vars.add().CopyFrom(variables[name])
+                    block.vars[-1].name = slot.arguments[i]
+                written.add(slot.arguments[i])
+    return message
+
+
 @functools.lru_cache(maxsize=1)
 def _static_program(folder, stamp):
     import paddle
@@ -77,8 +104,10 @@ def _static_program(folder, stamp):
     paddle.enable_static()
     scope = paddle.static.Scope()
     executor = paddle.static.Executor(paddle.CPUPlace())
-    with paddle.static.scope_guard(scope):
-        loaded = paddle.static.load_inference_model(model_paths(folder)[0].removesuffix(".pdmodel"), executor)
+    with paddle.static.scope_guard(scope), tempfile.TemporaryDirectory(prefix="octet-parity-") as copy:
+        pathlib.Path(copy, "m.pdmodel").write_bytes(_single_assignment(folder).SerializeToString())
+        os.symlink(os.path.abspath(model_paths(folder)[1]), f"{copy}/m.pdiparams")
+        loaded = paddle.static.load_inference_model(f"{copy}/m", executor)
     return scope, executor, loaded[0]
 
 
@@ -91,12 +120,9 @@ def _tensors(folder, feed, names):
 
 
 def _program(folder):
-    from paddle.base.proto import framework_pb2 as proto
-
     fields = ("i", "f", "s", "ints", "floats", "strings", "b", "bools", "block_idx", "l", "blocks_idx", "longs", "float64s",
               "var_name", "vars_name", "float64", "scalar", "scalars")
-    message = proto.ProgramDesc.FromString(pathlib.Path(model_paths(folder)[0]).read_bytes())
-    block = message.blocks[0]
+    block = _single_assignment(folder).blocks[0]
     ops = []
     for op in block.ops:
         attrs = {}
@@ -144,6 +170,7 @@ class Paddle:
         return self._ask(_tensors, folder, feed, names)
 
     def program(self, folder):
+        """Its ops, where a variable that is written again has a new name from there on."""
         return self._ask(_program, folder)
 
     def same_program(self, folder, other):
