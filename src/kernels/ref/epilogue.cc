@@ -4,8 +4,46 @@
 #include <array>
 
 #include "kernels/ref/activation.h"
+#include "kernels/ref/clones.h"
 
 namespace octet::ref {
+namespace {
+
+OCTET_CLONES void swish_run(float* values, std::int64_t count, float beta) {
+  for (std::int64_t i = 0; i < count; ++i) values[i] = swish_of(values[i], beta);
+}
+
+OCTET_CLONES void sigmoid_run(float* values, std::int64_t count) {
+  for (std::int64_t i = 0; i < count; ++i) values[i] = sigmoid_of(values[i]);
+}
+
+// The multiplier and the bias of sum i are `step` * i elements on.
+OCTET_CLONES void rescale_run(const std::int32_t* sums, std::int64_t count, const float* multiplier,
+                              std::int64_t multiplier_step, const float* bias, std::int64_t bias_step,
+                              float* out) {
+  for (std::int64_t i = 0; i < count; ++i)
+    out[i] = std::fma(static_cast<float>(sums[i]), multiplier[i * multiplier_step], bias[i * bias_step]);
+}
+
+constexpr float kNoBias = 0;
+
+}  // namespace
+
+std::vector<float> Rescale::row(const std::int32_t* sums, std::int64_t count, std::int64_t channel) const {
+  std::vector<float> values(static_cast<std::size_t>(count));
+  const float* bias = bias_.empty() ? &kNoBias : bias_.data() + channel;
+  rescale_run(sums, count, multiplier_.data() + channel, 0, bias, 0, values.data());
+  return values;
+}
+
+std::vector<float> Rescale::columns(const std::int32_t* sums, std::int64_t count, std::int64_t first) const {
+  std::vector<float> values(static_cast<std::size_t>(count));
+  bool one = multiplier_.size() == 1;
+  const float* bias = bias_.empty() ? &kNoBias : bias_.data() + first;
+  rescale_run(sums, count, multiplier_.data() + (one ? 0 : first), one ? 0 : 1, bias, bias_.empty() ? 0 : 1,
+              values.data());
+  return values;
+}
 
 Epilogue::Epilogue(const KernelArgs& args, const Tensor* out_scale) {
   struct Row {
@@ -63,10 +101,10 @@ void Epilogue::activate(float* values, std::int64_t count) const {
       map([=](float x) { return hard_sigmoid_of(x, a, b); });
       break;
     case Activation::kSwish:
-      map([=](float x) { return swish_of(x, a); });
+      swish_run(values, count, a);
       break;
     case Activation::kSigmoid:
-      map(sigmoid_of);
+      sigmoid_run(values, count);
       break;
     case Activation::kLeakyRelu:
       map([=](float x) { return leaky_relu_of(x, a); });
@@ -77,8 +115,7 @@ void Epilogue::activate(float* values, std::int64_t count) const {
 void Epilogue::store(float* values, std::int64_t count, std::int64_t index) const {
   activate(values, count);
   if (quantizer_)
-    std::transform(values, values + count, integers_ + index,
-                   [&](float x) { return quantizer_->to_int8(x); });
+    quantize_run(values, count, *quantizer_, integers_ + index);
   else
     std::copy_n(values, count, floats_ + index);
 }

@@ -1,5 +1,6 @@
 #pragma once
 #include <optional>
+#include <vector>
 
 #include "kernels/kernel.h"
 #include "kernels/ref/quantizer.h"
@@ -28,17 +29,16 @@ class Epilogue {
   std::int8_t* integers_ = nullptr;
 };
 
-// multiplier and bias of each output channel: sums become floats.
+// Sums to floats, fma(float(sum), multiplier, bias), with the multiplier and bias of an output channel.
 class Rescale {
  public:
   Rescale(const Tensor& multiplier, const Tensor* bias)
       : multiplier_(multiplier.data<float>()), bias_(bias ? bias->data<float>() : std::span<const float>()) {}
 
-  float operator()(std::int32_t sum, std::int64_t channel) const {
-    auto c = static_cast<std::size_t>(channel);
-    float multiplier = multiplier_[multiplier_.size() == 1 ? 0 : c];
-    return std::fma(static_cast<float>(sum), multiplier, bias_.empty() ? 0.0f : bias_[c]);
-  }
+  // All sums belong to `channel`.
+  std::vector<float> row(const std::int32_t* sums, std::int64_t count, std::int64_t channel) const;
+  // One channel each, from `first` on.
+  std::vector<float> columns(const std::int32_t* sums, std::int64_t count, std::int64_t first) const;
 
  private:
   std::span<const float> multiplier_, bias_;

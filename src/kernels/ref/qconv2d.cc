@@ -8,9 +8,7 @@ namespace {
 // What convolve() and deconvolve() call with the sums of a piece of a row.
 auto finish(const Epilogue& epilogue, const Rescale& rescale) {
   return [&](std::int64_t channel, std::int64_t index, const std::int32_t* sums, std::int64_t count) {
-    std::vector<float> values(static_cast<std::size_t>(count));
-    std::transform(sums, sums + count, values.begin(),
-                   [&](std::int32_t sum) { return rescale(sum, channel); });
+    std::vector<float> values = rescale.row(sums, count, channel);
     epilogue.store(values.data(), count, index);
   };
 }

@@ -15,9 +15,7 @@ void qmatmul(const KernelArgs& args) {
       matrix(x.data<std::int8_t>().data(), rows, inner),
       matrix(weight.data<std::int8_t>().data(), inner, columns, transposed), args.pool,
       [&](std::int64_t row, std::int64_t first, const std::int32_t* sums, std::int64_t count) {
-        std::vector<float> values(static_cast<std::size_t>(count));
-        for (std::int64_t j = 0; j < count; ++j)
-          values[static_cast<std::size_t>(j)] = rescale(sums[j], first + j);
+        std::vector<float> values = rescale.columns(sums, count, first);
         epilogue.store(values.data(), count, row * columns + first);
       });
 }

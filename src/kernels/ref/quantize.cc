@@ -2,24 +2,12 @@
 
 #include "graph/ops/quantization.h"
 #include "kernels/ref/blocks.h"
-#include "kernels/ref/clones.h"
 #include "kernels/ref/quantizer.h"
 #include "kernels/ref/ref.h"
 #include "kernels/ref/strides.h"
 
 namespace octet::ref {
 namespace {
-
-OCTET_CLONES void quantize_run(const float* x, std::int64_t count, const Quantizer& quantizer, float* y) {
-  Quantizer q = quantizer;
-  for (std::int64_t i = 0; i < count; ++i) y[i] = q(x[i]);
-}
-
-OCTET_CLONES void quantize_run(const float* x, std::int64_t count, const Quantizer& quantizer,
-                               std::int8_t* y) {
-  Quantizer q = quantizer;
-  for (std::int64_t i = 0; i < count; ++i) y[i] = q.to_int8(x[i]);
-}
 
 // Calls work(channel, begin, end) for runs of elements of one channel; axis -1: there is one channel.
 template <class Work>

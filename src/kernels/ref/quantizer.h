@@ -67,4 +67,8 @@ struct Quantizer {
   }
 };
 
+// y[i] = quantizer(x[i]).
+void quantize_run(const float* x, std::int64_t count, const Quantizer& quantizer, float* y);
+void quantize_run(const float* x, std::int64_t count, const Quantizer& quantizer, std::int8_t* y);
+
 }  // namespace octet::ref
