@@ -69,7 +69,7 @@ TEST(ConvolutionShapes, RefuseHostileAttributes) {
   for (std::int64_t groups : {std::int64_t{0}, std::int64_t{-1}, std::int64_t{1} << 40})
     refuse("groups", groups, "groups");
   refuse("auto_pad", std::string("SAME"), "auto_pad");
-  refuse("output_padding", Ints{1, 0}, "output_padding 1", "conv2d_transpose");
+  refuse("output_padding", Ints{0, 1}, "output_padding 1", "conv2d_transpose");
   refuse("output_padding", Ints{-1, 0}, "holds -1", "conv2d_transpose");
   refuse("output_size", Ints{40, 90}, "output_size 90", "conv2d_transpose");
   refuse("output_size", Ints{0, 31}, "holds 0", "conv2d_transpose");
