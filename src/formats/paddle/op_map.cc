@@ -110,11 +110,6 @@ NamedNode interpret(const OpDesc& op, const OpMap& row) {
         named.node.attrs[std::string(map.octet)] = convert(*desc, attr.default_value);
   }
   if (row.read) row.read(op, named.node);
-  // An op that measures a scale reads it instead when is_test says so, from the variable of its output slot.
-  if (named.node.op == "quantize" && named.outputs.size() == 2) {
-    named.inputs.push_back(named.outputs.back());
-    named.outputs.pop_back();
-  }
   return named;
 }
 

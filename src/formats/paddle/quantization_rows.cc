@@ -1,7 +1,7 @@
 #include "formats/paddle/op_map.h"
 
-// Both generations of Paddle's quantization ops: quantize_linear and dequantize_linear, and the older fake_*
-// ops. In Paddle's files the integers between such ops are held as floats.
+// Both generations of Paddle's quantization ops: quantize_linear and dequantize_linear, and the older fake_* ops.
+// In Paddle's files the integers between such ops are held as floats.
 namespace octet::paddle {
 
 namespace {
@@ -62,22 +62,20 @@ void add_scale_output(NewOp& op) {
 
 void write_quantize(const Graph& graph, const Node& node, NewOp& op) {
   bool away = attr<std::string>(node, "rounding") == "away";
-  if (attr<std::string>(node, "unit") != "abs_max")
-    fail("{}: Paddle's scales are in abs_max", describe(graph, node));
+  if (attr<std::string>(node, "unit") != "abs_max") fail("{}: Paddle's scales are in abs_max", describe(graph, node));
   write_test(op);
   set_attr(op, "round_type", AttrType::kInt, std::int64_t{away});
   if (!away) return set_attr(op, "only_observer", AttrType::kBoolean, std::int64_t{0});
-  std::string x = graph.value(node.inputs.at(0)).name, scale = graph.value(node.inputs.at(1)).name;
-  bool channel_wise = attr<std::int64_t>(node, "axis") != -1;
-  op.type = channel_wise ? "fake_channel_wise_quantize_abs_max" : "fake_quantize_range_abs_max";
-  op.inputs = {{"X", {x}}};
-  if (!channel_wise) op.inputs.emplace_back("InScale", std::vector<std::string>{scale});
-  op.outputs = {{"Out", {graph.value(node.outputs.at(0)).name}}, {"OutScale", {scale}}};
+  if (attr<std::int64_t>(node, "axis") != -1)
+    fail("{}: Paddle rounds half away from zero only with one scale a tensor", describe(graph, node));
+  op.type = "fake_quantize_range_abs_max";
+  op.inputs = {{"X", {graph.value(node.inputs.at(0)).name}}, {"InScale", {graph.value(node.inputs.at(1)).name}}};
+  op.outputs = {{"Out", {graph.value(node.outputs.at(0)).name}}};
+  add_scale_output(op);
 }
 
 void write_dequantize(const Graph& graph, const Node& node, NewOp& op) {
-  if (attr<std::string>(node, "unit") != "abs_max")
-    fail("{}: Paddle's scales are in abs_max", describe(graph, node));
+  if (attr<std::string>(node, "unit") != "abs_max") fail("{}: Paddle's scales are in abs_max", describe(graph, node));
   write_test(op);
   set_attr(op, "only_observer", AttrType::kBoolean, std::int64_t{0});
 }
@@ -113,9 +111,6 @@ void write_dynamic(const Graph&, const Node& node, NewOp& op) {
 void read_channel_wise(const OpDesc& op, Node& node) {
   read_rounding(op, node, 1);
   node.attrs["axis"] = int_attr(op, "quant_axis", 0);
-  if (op.type != "fake_channel_wise_quantize_abs_max" || !int_attr(op, "is_test", 0)) return;
-  node.op = "quantize";  // with the stored scales
-  node.attrs["dtype"] = "float32";
 }
 
 }  // namespace
@@ -123,78 +118,19 @@ void read_channel_wise(const OpDesc& op, Node& node) {
 std::vector<OpMap> quantization_rows() {
   const AttrMap bits = integer("bit_length", "bits"), axis = integer("quant_axis", "axis");
   return {
-      {"quantize_linear",
-       "quantize",
-       {"X", "Scale", "ZeroPoint"},
-       {"Y"},
-       {axis, bits},
-       {},
-       read_quantize_linear,
-       write_quantize},
+      {"quantize_linear", "quantize", {"X", "Scale", "ZeroPoint"}, {"Y"}, {axis, bits}, {}, read_quantize_linear, write_quantize},
       {"fake_quantize_range_abs_max", "quantize", {"X", "InScale"}, {"Out"}, {bits}, {}, read_quantize},
-      {"fake_quantize_moving_average_abs_max",
-       "quantize",
-       {"X", "InScale"},
-       {"Out"},
-       {bits},
-       {},
-       read_quantize},
-      {"dequantize_linear",
-       "dequantize",
-       {"X", "Scale", "ZeroPoint"},
-       {"Y"},
-       {axis, bits},
-       {},
-       read_dequantize_linear,
-       write_dequantize},
+      {"fake_quantize_moving_average_abs_max", "quantize", {"X", "InScale"}, {"Out"}, {bits}, {}, read_quantize},
+      {"dequantize_linear", "dequantize", {"X", "Scale", "ZeroPoint"}, {"Y"}, {axis, bits}, {}, read_dequantize_linear, write_dequantize},
       {"quantize_linear", "observe", {"X", "Scale", "ZeroPoint"}, {"Y"}, {bits}, {}, nullptr, write_observer},
       {"moving_average_abs_max_scale", "observe", {"X"}, {"Out"}},
-      {"fake_quantize_dequantize_moving_average_abs_max",
-       "fake_quant",
-       {"X", "InScale"},
-       {"Out"},
-       {bits},
-       {},
-       read_fake,
-       write_fake_quant},
-      {"fake_quantize_abs_max",
-       "dynamic_quantize",
-       {"X"},
-       {"Out", "OutScale"},
-       {bits},
-       {},
-       read_fake,
-       write_dynamic},
-      {"fake_channel_wise_quantize_abs_max",
-       "dynamic_quantize",
-       {"X"},
-       {"Out", "OutScale"},
-       {bits},
-       {},
-       read_channel_wise},
-      {"fake_quantize_dequantize_abs_max",
-       "dynamic_fake_quant",
-       {"X"},
-       {"Out", "OutScale"},
-       {bits},
-       {},
-       read_fake,
-       write_dynamic},
-      {"fake_channel_wise_quantize_dequantize_abs_max",
-       "dynamic_fake_quant",
-       {"X"},
-       {"Out", "OutScale"},
-       {bits},
-       {},
-       read_channel_wise},
-      {"fake_channel_wise_dequantize_max_abs",
-       "dequantize_sum",
-       {"X", "Scales*"},
-       {"Out"},
-       {axis, integer("x_num_col_dims")},
-       {},
-       read_dequantize_sum,
-       write_dequantize_sum},
+      {"fake_quantize_dequantize_moving_average_abs_max", "fake_quant", {"X", "InScale"}, {"Out"}, {bits}, {}, read_fake, write_fake_quant},
+      {"fake_quantize_abs_max", "dynamic_quantize", {"X"}, {"Out", "OutScale"}, {bits}, {}, read_fake, write_dynamic},
+      {"fake_channel_wise_quantize_abs_max", "dynamic_quantize", {"X"}, {"Out", "OutScale"}, {bits}, {}, read_channel_wise},
+      {"fake_quantize_dequantize_abs_max", "dynamic_fake_quant", {"X"}, {"Out", "OutScale"}, {bits}, {}, read_fake, write_dynamic},
+      {"fake_channel_wise_quantize_dequantize_abs_max", "dynamic_fake_quant", {"X"}, {"Out", "OutScale"}, {bits}, {}, read_channel_wise},
+      {"fake_channel_wise_dequantize_max_abs", "dequantize_sum", {"X", "Scales*"}, {"Out"},
+       {axis, integer("x_num_col_dims")}, {}, read_dequantize_sum, write_dequantize_sum},
       {"fake_dequantize_max_abs", "dequantize_range", {"X", "Scale"}, {"Out"}, {real("max_range", "range")}},
   };
 }
