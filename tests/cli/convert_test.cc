@@ -1,0 +1,85 @@
+#include <gmock/gmock.h>
+
+#include "support/run_program.h"
+#include "support/sandbox.h"
+
+namespace octet {
+namespace {
+
+using testing::HasSubstr;
+
+std::string error_of(const Sandbox& box, std::vector<std::string> words) {
+  words.insert(words.begin(), "convert");
+  ProgramResult result = run_octet(words, box.path());
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_THAT(result.err, testing::StartsWith("octet: error: "));
+  return result.err;
+}
+
+TEST(ConvertCommand, WritesTheSameBytes) {
+  Sandbox box;
+  ProgramResult result = run_octet({"convert", "--model", "model", "--output", "new/copy"}, box.path());
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  for (const char* name : {"inference.pdmodel", "inference.pdiparams"}) {
+    EXPECT_EQ(read_file(box / "new/copy" / name), read_file(box / "model" / name));
+    EXPECT_THAT(result.out, HasSubstr("wrote new/copy/" + std::string(name) + " ("));
+  }
+}
+
+TEST(ConvertCommand, NamesAreFree) {
+  Sandbox box;
+  EXPECT_EQ(run_octet({"convert", "--model", "model", "--output", "old", "--save_model_filename", "__model__",
+                       "--save_params_filename=__params__"},
+                      box.path())
+                .exit_code,
+            0);
+  EXPECT_EQ(read_file(box / "old/__model__"), read_file(box / "model/inference.pdmodel"));
+  EXPECT_EQ(read_file(box / "old/__params__"), read_file(box / "model/inference.pdiparams"));
+  EXPECT_EQ(run_octet({"convert", "--model", "old", "--output", "back", "--model-filename", "__model__",
+                       "--params-filename", "__params__"},
+                      box.path())
+                .exit_code,
+            0);
+  EXPECT_EQ(read_file(box / "back/inference.pdiparams"), read_file(box / "model/inference.pdiparams"));
+  EXPECT_THAT(error_of(box, {"--model", "model", "--output", "x", "--save-model-filename", "a/b"}),
+              HasSubstr("--save-model-filename: 'a/b' is not the name of a file"));
+  EXPECT_THAT(error_of(box, {"--model", "model", "--output", "x", "--save-model-filename=a",
+                             "--save-params-filename=a"}),
+              HasSubstr("'a' is the program's name already"));
+}
+
+TEST(ConvertCommand, OntoItselfChangesNothing) {
+  Sandbox box;
+  std::string program = read_file(box / "model/inference.pdmodel");
+  std::string params = read_file(box / "model/inference.pdiparams");
+  ProgramResult result = run_octet({"convert", "--model", "model", "--output", "model"}, box.path());
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_EQ(read_file(box / "model/inference.pdmodel"), program);
+  EXPECT_EQ(read_file(box / "model/inference.pdiparams"), params);
+}
+
+TEST(ConvertCommand, TheDeployFileGoesAlongWithTheNewNames) {
+  Sandbox box;
+  write_file(box / "model/deploy.yaml",
+             "Deploy:\n  model: inference.pdmodel\n  params: inference.pdiparams  # kept\n  transforms: []");
+  EXPECT_EQ(
+      run_octet({"convert", "--model", "model", "--output", "copy", "--save-model-filename", "m.pdmodel"},
+                box.path())
+          .exit_code,
+      0);
+  EXPECT_EQ(read_file(box / "copy/deploy.yaml"),
+            "Deploy:\n  model: m.pdmodel\n  params: inference.pdiparams  # kept\n  transforms: []");
+}
+
+TEST(ConvertCommand, BadTargetsAreNamed) {
+  Sandbox box;
+  write_file(box / "file", "");
+  EXPECT_THAT(error_of(box, {"--model", "model", "--output", "file"}), HasSubstr("file"));
+  EXPECT_THAT(error_of(box, {"--model", "model"}), HasSubstr("--output is required"));
+  EXPECT_THAT(error_of(box, {"--output", "copy"}), HasSubstr("--model is required"));
+  EXPECT_THAT(error_of(box, {"--model", "nothing", "--output", "copy"}), HasSubstr("nothing"));
+  EXPECT_FALSE(std::filesystem::exists(box / "copy"));
+}
+
+}  // namespace
+}  // namespace octet

@@ -1,0 +1,41 @@
+#pragma once
+#include "support/pictures.h"
+#include "support/temp_dir.h"
+#include "support/tiny_model.h"
+#include "tensor/npy.h"
+
+namespace octet {
+
+inline Image plain_image(int width, int height, std::array<std::uint8_t, 3> color) {
+  Image image(width, height);
+  for (std::size_t i = 0; i < image.pixels.size(); ++i) image.pixels[i] = color[i % 3];
+  return image;
+}
+
+// A folder in which the commands of docs/commands/ work:
+//   model/            a classifier of three classes that answers with probabilities
+//   scores/           the same without its softmax
+//   images/demo.jpg   red
+//   photos/           blue.png, green.png, red.png
+//   x.npy             float32 2x3x4x4: red and blue pictures, already normalised
+//   labels.txt        red, green, blue
+struct Sandbox : TempDir {
+  Sandbox() {
+    namespace fs = std::filesystem;
+    tiny_classifier(true).save(*this / "model");
+    tiny_classifier(false).save(*this / "scores");
+    fs::create_directory(*this / "images");
+    fs::create_directory(*this / "photos");
+    write_file(*this / "images/demo.jpg", encode_jpeg(plain_image(40, 30, {255, 0, 0})));
+    write_file(*this / "photos/blue.png", encode_png(plain_image(30, 40, {0, 0, 255})));
+    write_file(*this / "photos/green.png", encode_png(plain_image(33, 44, {0, 255, 0})));
+    write_file(*this / "photos/red.png", encode_png(plain_image(40, 40, {255, 0, 0})));
+    std::vector<float> x(2 * 3 * 16);
+    std::fill_n(x.begin(), 16, 2.0f);
+    std::fill_n(x.begin() + 5 * 16, 16, 2.0f);
+    save_npy(*this / "x.npy", Tensor::of<float>({2, 3, 4, 4}, x));
+    write_file(*this / "labels.txt", "red\ngreen\nblue\n");
+  }
+};
+
+}  // namespace octet
