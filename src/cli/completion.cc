@@ -90,7 +90,8 @@ std::string zsh_script() {
       else if (flag.takes_file())
         action = "_files";
       std::string spec = flag.positional ? "1" : fmt::format("*--{}=[{}]", flag.name, escape(flag.help));
-      cases += " \\\n        " + quote(spec + ":" + escape(flag.value) + ":" + action);
+      spec += flag.boolean ? "::" : ":";  // a boolean's value may be left out
+      cases += " \\\n        " + quote(spec + escape(flag.value) + ":" + action);
     }
     cases += " ;;\n";
   }

@@ -21,7 +21,7 @@ TEST(InfoCommand, WithoutAModelShowsTheMachine) {
   int defaults = 0;
   for (const Json& isa : json["isa"]) {
     defaults += isa["default"].get<bool>();
-    if (isa["name"] == "ref") EXPECT_TRUE(isa["available"].get<bool>());
+    EXPECT_TRUE(isa["available"].get<bool>() || isa["name"] != "ref");
   }
   EXPECT_EQ(defaults, 1);
 }
