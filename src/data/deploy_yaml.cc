@@ -1,5 +1,6 @@
 #include "data/deploy_yaml.h"
 
+#include <yaml-cpp/depthguard.h>
 #include <yaml-cpp/yaml.h>
 
 #include <algorithm>
@@ -135,6 +136,8 @@ std::optional<Preprocess> read_deploy_yaml(std::string_view text, const std::str
     fail("{}: {} bytes, more than the {} of any deploy.yaml", name, text.size(), kMaxBytes);
   try {
     return Reader(name).read(text);
+  } catch (const YAML::DeepRecursion& problem) {
+    fail("{}:{}: nested too deeply for a deploy.yaml", name, std::max(problem.mark.line, 0) + 1);
   } catch (const YAML::Exception& problem) {
     fail("{}:{}: not a YAML file: {}", name, std::max(problem.mark.line, 0) + 1, printable(problem.msg));
   }
