@@ -1,0 +1,127 @@
+// fuzz_seeds FOLDER: writes FOLDER/<target>/<number>, small valid inputs for each fuzz target to start from.
+#include <fmt/format.h>
+
+#include <cstdint>
+#include <cstring>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "formats/paddle/model_io.h"
+#include "formats/paddle/state_dict.h"
+#include "graph/builder.h"
+#include "support/pickle_samples.h"
+#include "support/pictures.h"
+#include "support/temp_dir.h"
+#include "tensor/npy.h"
+
+namespace octet {
+namespace {
+
+using Inputs = std::vector<std::string>;
+
+Inputs npy() {
+  TempDir dir;
+  Inputs inputs;
+  for (const Tensor& tensor :
+       {Tensor::of<float>({2, 3}, {1, 2, 3, 4, 5, 6}), Tensor::of<std::int64_t>({}, {-1}),
+        Tensor::of<bool>({3}, {true, false, true}), Tensor(DType::kUInt8, {0, 7})}) {
+    save_npy(dir / "x.npy", tensor);
+    inputs.push_back(read_file(dir / "x.npy"));
+  }
+  std::string transposed = inputs[0];
+  transposed.replace(transposed.find("False"), 5, "True ");
+  inputs.push_back(transposed);
+  return inputs;
+}
+
+Inputs pickles() {
+  Inputs inputs = {samples::kParams2,    samples::kParams3, samples::kParams4,
+                   samples::kOptimizer4, samples::kNested4, samples::kFortran5};
+  TempDir dir;
+  paddle::StateDict state;
+  state.set("flag", {true});
+  state.set("bytes", {pickle::PyBytes{"abc"}});
+  state.set("w@@.0", {Tensor::of<std::int8_t>({2}, {1, 2})});
+  state.set("w@@.1", {Tensor::of<std::int8_t>({1}, {3})});
+  pickle::PyDict how, splits;
+  how.entries = {
+      {{std::string("OriginShape")}, {pickle::PyTuple{{{std::int64_t{3}}}}}},
+      {{std::string("slices")}, {pickle::PyList{{{std::string("w@@.0")}, {std::string("w@@.1")}}}}}};
+  splits.entries = {{{std::string("w")}, {how}}};
+  state.set("UnpackBigParamInfor@@", {splits});
+  paddle::save_state_dict(dir / "x", state);
+  inputs.push_back(read_file(dir / "x"));
+  return inputs;
+}
+
+std::string model(const Graph& graph) {
+  std::string params;
+  std::string program = paddle::write_model(graph, [&](Bytes bytes) { params += as_text(bytes); });
+  std::string size(4, '\0');
+  std::uint32_t count = static_cast<std::uint32_t>(program.size());
+  std::memcpy(size.data(), &count, sizeof count);
+  return size + program + params;
+}
+
+Inputs models() {
+  Builder small;
+  ValueId a = small.input("x", {kUnknown, 4});
+  Inputs inputs = {model(small.build({small.softmax(small.relu(a))}))};
+  Builder b;
+  ValueId x = b.input("x", {kUnknown, 3, 8, 8});
+  ValueId weight = b.constant("conv.w", Tensor::of<float>({2, 3, 1, 1}, {1, 2, 3, 4, 5, 6}));
+  ValueId y = b.hard_swish(b.conv2d(x, weight, {.strides = {2, 2}}));
+  ValueId bias = b.constant("bias", Tensor::of<float>({2}, {1, 2}));
+  y = b.flatten(b.global_avg_pool(b.add(y, bias, 1)));
+  inputs.push_back(model(b.build({y})));
+  return inputs;
+}
+
+Inputs jpegs() {
+  Image image = test_image(17, 9);
+  return {encode_jpeg(image), encode_jpeg(image, true),
+          encode_jpeg(8, 8, 1, std::vector<std::uint8_t>(64, 100)),
+          encode_jpeg(2, 2, 4, std::vector<std::uint8_t>(16, 50))};
+}
+
+Inputs pngs() {
+  std::vector<std::uint8_t> bytes(256, 0x5a);
+  return {encode_png(test_image(5, 3)), encode_png(3, 3, bytes, {PNG_COLOR_TYPE_RGB_ALPHA, 16, true}),
+          encode_png(4, 4, bytes, {PNG_COLOR_TYPE_GRAY, 1}),
+          encode_png(4, 4, bytes,
+                     {PNG_COLOR_TYPE_PALETTE, 2, false, {{1, 2, 3}, {4, 5, 6}, {7, 8, 9}, {0, 0, 0}}})};
+}
+
+Inputs yamls() {
+  return {
+      "Deploy:\n  model: inference.pdmodel\n  transforms:\n    - type: ResizeShort\n      size: 256\n"
+      "    - type: CenterCrop\n      size: 224\n    - type: Normalize\n      mean: [0.485, 0.456, 0.406]\n"
+      "      std: [0.229, 0.224, 0.225]\n"};
+}
+
+struct Row {
+  const char* target;
+  Inputs (*make)();
+};
+// A new target gets a row here.
+constexpr Row kRows[] = {{"npy_fuzz", npy},    {"pickle_fuzz", pickles}, {"pdmodel_fuzz", models},
+                         {"jpeg_fuzz", jpegs}, {"png_fuzz", pngs},       {"deploy_yaml_fuzz", yamls}};
+
+}  // namespace
+}  // namespace octet
+
+int main(int argc, char** argv) {
+  if (argc != 2) {
+    fmt::print(stderr, "usage: {} FOLDER\n", argv[0]);
+    return 2;
+  }
+  for (const octet::Row& row : octet::kRows) {
+    std::filesystem::path folder = std::filesystem::path(argv[1]) / row.target;
+    std::filesystem::create_directories(folder);
+    int number = 0;
+    for (const std::string& input : row.make())
+      octet::write_file(folder / fmt::format("seed{}", number++), input);
+  }
+  return 0;
+}
