@@ -4,6 +4,12 @@
 #include <algorithm>
 #include <limits>
 #include <protozero/exception.hpp>
+
+// protozero asserts that a field has the type that it is read as, and that is up to the file.
+[[noreturn]] static void wrong_wire_type() {
+  throw protozero::unknown_pbf_wire_type_exception();
+}
+#define protozero_assert(holds) ((holds) ? void() : wrong_wire_type())
 #include <protozero/pbf_reader.hpp>
 #include <protozero/pbf_writer.hpp>
 
