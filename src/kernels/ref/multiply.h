@@ -1,5 +1,6 @@
 #pragma once
 #include <algorithm>
+#include <type_traits>
 #include <vector>
 
 #include "base/threads.h"
@@ -33,10 +34,12 @@ void multiply(const Matrix<In>& a, const Matrix<In>& b, ThreadPool& pool, Finish
     if (b.column_step == 1) right = b.data;
   if (!right) {
     copy.resize(static_cast<std::size_t>(b.rows * b.columns));
-    for (std::int64_t j = 0; j < b.columns; ++j)
-      for (std::int64_t k = 0; k < b.rows; ++k)
+    auto row = [&](std::int64_t k) {
+      for (std::int64_t j = 0; j < b.columns; ++j)
         copy[static_cast<std::size_t>(k * b.columns + j)] =
             static_cast<T>(b.data[k * b.row_step + j * b.column_step]);
+    };
+    pool.parallel_for(b.rows, row);
     right = copy.data();
   }
   std::vector<std::int64_t> offsets(static_cast<std::size_t>(b.rows));

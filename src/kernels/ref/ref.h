@@ -4,8 +4,9 @@
 
 #include "kernels/kernel.h"
 
-// The reference kernels: plain loops that say what each op of docs/ops.md computes. They are the
-// specification: never optimised, and every other kernel is tested against them.
+// The reference kernels: plain scalar loops that say what each op of docs/ops.md computes, to the bit. They
+// are the specification that every other kernel is tested against, so what matters is that they are easy to
+// check; loops are ordered so that the compiler can vectorise them, and nothing more.
 namespace octet::ref {
 
 struct Row {
