@@ -239,6 +239,7 @@ std::vector<std::string> Args::normalise(std::span<const std::string> words) con
       result.push_back("--help");
       continue;
     }
+    if (word.empty()) fail("an argument is empty; {}", see_help());
     if (word.size() < 2 || word[0] != '-') {
       result.push_back(word);
       continue;

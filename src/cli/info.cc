@@ -34,11 +34,12 @@ void print_json(const Json& json) {
 void show_machine(bool as_json) {
   const CpuInfo& cpu = cpu_info();
   std::string_view best = choose_isa("");
+  int threads = default_threads();
   if (as_json) {
     Json json = {{"version", version()}, {"cpu", {{"model", cpu.model}, {"features", Json::object()}}}};
     for (const CpuFeature& feature : cpu.features)
       json["cpu"]["features"][std::string(feature.name)] = feature.present;
-    json["threads"] = default_threads();
+    json["threads"] = threads;
     for (const Isa& isa : isa_list())
       json["isa"].push_back(
           {{"name", isa.name}, {"available", isa.available}, {"default", isa.name == best}});
@@ -47,7 +48,7 @@ void show_machine(bool as_json) {
   say("octet {}\ncpu: {}\nfeatures:", version(), cpu.model);
   for (const CpuFeature& feature : cpu.features)
     if (feature.present) say(" {}", feature.name);
-  say("\nthreads: {}\nisa:\n", default_threads());
+  say("\nthreads: {}\nisa:\n", threads);
   for (const Isa& isa : isa_list())
     say("  {:<11} {}\n", isa.name,
         isa.name == best ? "default"

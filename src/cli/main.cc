@@ -3,6 +3,7 @@
 
 #include <csignal>
 #include <new>
+#include <system_error>
 
 #include "base/error.h"
 #include "cli/command.h"
@@ -95,6 +96,9 @@ int run_and_report(std::span<const std::string> words) {
     return error.kind() == Error::Kind::kUser ? kUserMistake : kOurMistake;
   } catch (const std::bad_alloc&) {
     print_error("out of memory; try smaller inputs or a smaller batch");
+    return kUserMistake;
+  } catch (const std::system_error& error) {  // the file system, or no more threads to be had
+    print_error(error.what());
     return kUserMistake;
   } catch (const std::exception& error) {
     print_error(std::string("internal error: ") + error.what());

@@ -75,6 +75,7 @@ TEST(Args, ValuesAreChecked) {
   EXPECT_THAT(error_of({"infer", "--std=nan"}), HasSubstr("--std: 'nan'"));
   EXPECT_THAT(error_of({"infer", "--labels"}), HasSubstr("--labels needs a value: --labels FILE"));
   EXPECT_THAT(error_of({"infer", "--labels", "--topk", "2"}), HasSubstr("--labels needs a value"));
+  EXPECT_THAT(error_of({"info", ""}), HasSubstr("an argument is empty"));
   EXPECT_THAT(error_of({"infer", "--labels="}), HasSubstr("--labels needs a value"));
   EXPECT_THAT(error_of({"infer", "--device", "tpu"}), HasSubstr("--model-dir is required"));
   EXPECT_THAT(error_of({"infer", "--device", "tpu", "--model-dir", kNoModel}),

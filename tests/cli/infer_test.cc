@@ -160,6 +160,12 @@ TEST(InferCommand, NoPicturesIsAnError) {
   EXPECT_THAT(error_of(box, {"--model-dir", "model", "--img-path", "missing.jpg"}), HasSubstr("missing.jpg"));
 }
 
+TEST(InferCommand, APathThatTheSystemRefusesIsAnError) {
+  Sandbox box;
+  error_of(box, {"--model-dir", "model", "--img-path", std::string(5000, 'z')});
+  error_of(box, {"--model-dir", "model", "--labels", std::string(5000, 'z')});
+}
+
 TEST(InferCommand, AModelThatIsNoClassifierIsExplained) {
   Sandbox box;
   Builder b;

@@ -65,6 +65,13 @@ TEST(Main, ControlCharactersInNamesStayOnOneLine) {
   expect_one_line_error(run_octet({"info", "no\nsuch\x1b[2Jmodel"}), "no such\\x1b[2Jmodel");
 }
 
+TEST(Main, NamesAndSettingsThatTheSystemRefusesAreErrorsOfTheUser) {
+  std::string endless(5000, 'a');
+  for (const char* command : {"octet info ", "octet run --model ", "octet infer --model-dir "})
+    expect_one_line_error(run_shell(command + endless), endless);
+  expect_one_line_error(run_shell("OCTET_NUM_THREADS=lots octet info"), "OCTET_NUM_THREADS: 'lots'");
+}
+
 TEST(Main, AReaderThatLeavesIsNoError) {
   ProgramResult result = run_shell("octet completion zsh | true; echo ${PIPESTATUS[0]}");
   EXPECT_EQ(result.out, "0\n");

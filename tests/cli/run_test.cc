@@ -87,6 +87,7 @@ TEST(RunCommand, WrongNamesAreExplained) {
   EXPECT_THAT(error_of(box, {"--input", "x.npy", "--output", "q=y.npy"}), HasSubstr("its outputs are y"));
   EXPECT_THAT(error_of(box, {"--input", "x.npy", "--input", "x.npy"}), HasSubstr("only 1 input: x"));
   EXPECT_THAT(error_of(box, {"--input", "x=x.npy", "--input", "x=x.npy"}), HasSubstr("given twice"));
+  EXPECT_THAT(error_of(box, {"--input", std::string(5000, 'z') + "=x.npy"}), HasSubstr("no tensor"));
   EXPECT_THAT(error_of(box, {"--input", "x="}), HasSubstr("a file name is missing"));
   EXPECT_THAT(error_of(box, {}), HasSubstr("x: this input is needed"));
 }
