@@ -38,9 +38,9 @@ class FootprintTest(collection.PaddleTestCase):
         for file in self.model.iterdir():
             file.read_bytes()
         read = time.monotonic() - start
-        seconds, peak = min(measure("info", self.model) for _ in range(3))
-        self.assertLess(peak, 2 * self.size)
-        self.assertLess(seconds, 0.3 + 3 * read)  # the slack is for a busy machine
+        runs = [measure("info", self.model) for _ in range(3)]
+        self.assertLess(max(peak for _, peak in runs), 2 * self.size)
+        self.assertLess(min(seconds for seconds, _ in runs), 0.3 + 3 * read)  # the slack is for a busy machine
 
     def test_run(self):
         with tempfile.TemporaryDirectory(prefix="octet-parity-") as folder:

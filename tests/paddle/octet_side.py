@@ -18,10 +18,10 @@ def call(*arguments, timeout=120, memory=None):
                           timeout=timeout, preexec_fn=limit)
 
 
-def run(model, inputs, outputs):
+def run(model, inputs, outputs, threads=1):
     """`octet run`: feeds the arrays `inputs` (name -> array), returns the tensors `outputs` (name -> array)."""
     with tempfile.TemporaryDirectory(prefix="octet-parity-") as folder:
-        arguments = ["run", "--model", model]
+        arguments = ["run", "--model", model, "--threads", threads]
         for i, (name, value) in enumerate(inputs.items()):
             np.save(f"{folder}/in{i}.npy", value)
             arguments += ["--input", f"{name}={folder}/in{i}.npy"]

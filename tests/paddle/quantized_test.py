@@ -68,6 +68,19 @@ for model in quant_models.MODELS:
                 lambda self, folder=collection.FOLDER / model, method=method: getattr(self, f"check_{method}")(folder))
 
 
+class ThreadsTest(collection.PaddleTestCase):
+    def test_any_number_of_threads_gives_the_same_bits(self):
+        for model in ("small", "small_kl_onnx", "ocr_cls_hist_old"):
+            folder = collection.FOLDER / model
+            feed = cases.feeds(folder)[0]
+            outputs = self.paddle.program(folder).fetches
+            first = octet_side.run(folder, feed, outputs)
+            for threads in (2, 3, 8):
+                with self.subTest(model=model, threads=threads):
+                    for name, value in octet_side.run(folder, feed, outputs, threads).items():
+                        np.testing.assert_array_equal(value, first[name])
+
+
 class QuantOpTest(collection.PaddleTestCase):
     def test_each_op(self):
         """Every quantization op of both generations by itself: equal to the bit, for integers, or to a float's last places."""

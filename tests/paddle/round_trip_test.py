@@ -3,6 +3,7 @@
 
 import os
 import pathlib
+import shutil
 import subprocess
 import tempfile
 
@@ -33,12 +34,35 @@ class RoundTripTest(collection.PaddleTestCase):
 
     def check_rewrite(self, folder):
         """Every op written anew from the graph, none from the bytes that were read: Paddle still computes the same."""
-        subprocess.run([REWRITE_TOOL, folder, self.out], check=True, timeout=120)
+        result = subprocess.run([REWRITE_TOOL, folder, self.out], timeout=120, capture_output=True, text=True)
+        self.assertEqual(result.returncode, 0, result.stderr)
         for name, found, expected in self.outputs(folder):
             with self.subTest(output=name):
                 self.assertEqual(found.shape, expected.shape)
                 self.assertEqual(found.dtype, expected.dtype)
                 self.assertLessEqual(np.abs(found - expected).max(initial=0), 1e-6 * np.abs(expected).max(initial=0))
+
+    def test_older_names(self):
+        """__model__ and __params__ are the same bytes under other names."""
+        folder = collection.FOLDER / "small_kl_old"
+        older = pathlib.Path(self.temporary.name) / "older"
+        older.mkdir()
+        shutil.copyfile(folder / "inference.pdmodel", older / "__model__")
+        shutil.copyfile(folder / "inference.pdiparams", older / "__params__")
+        octet_side.convert(older, self.out)
+        for name in ("inference.pdmodel", "inference.pdiparams"):
+            self.assertEqual((self.out / name).read_bytes(), (folder / name).read_bytes())
+
+    def test_unknown_op(self):
+        """An op that octet does not know is written back as it was."""
+        folder = pathlib.Path(self.temporary.name) / "unknown"
+        shutil.copytree(collection.FOLDER / "small", folder)
+        program = folder / "inference.pdmodel"
+        known = program.read_bytes()
+        program.write_bytes(known.replace(b"\x1a\nbatch_norm", b"\x1a\nbatch_gnom"))
+        self.assertNotEqual(program.read_bytes(), known)
+        octet_side.convert(folder, self.out)
+        self.assertEqual((self.out / "inference.pdmodel").read_bytes(), program.read_bytes())
 
     def outputs(self, folder):
         """(name, output of the model that octet wrote, of the original), matched by position: a writer may rename outputs."""
