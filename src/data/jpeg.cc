@@ -30,7 +30,7 @@ constexpr int kMaxScans = 500;
 // The coefficients of a progressive picture of kMaxImagePixels in 4:2:0 take half of this.
 constexpr long kMaxMemory = 1L << 30;
 // A Huffman-coded block takes at least one bit, so a byte holds at most eight blocks of 8x8 pixels.
-constexpr std::int64_t kMaxPixelsPerByte = 8 * 64;
+constexpr std::int64_t kMaxPixelsPerByte = 512;
 
 Reader* reader_of(j_common_ptr info) {
   return reinterpret_cast<Reader*>(info);

@@ -76,7 +76,7 @@ Image resize_and_crop(const Image& image, const Preprocess& preprocess) {
   Image out(crop, crop);
   for (int y = 0; y < part.height; ++y)
     std::copy_n(part.row(y), part.stride(),
-                out.row(inside.top - top + y) + (inside.left - left) * Image::kChannels);
+                out.row(inside.top - top + y) + std::ptrdiff_t{inside.left - left} * Image::kChannels);
   return out;
 }
 

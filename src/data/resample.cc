@@ -214,7 +214,8 @@ Image halve(const Image& image, const Box& box) {
     const std::uint8_t* upper = image.row(2 * (box.top + y)) + index(2 * box.left) * kChannels;
     const std::uint8_t* lower = upper + image.stride();
     std::uint8_t* to = out.row(y);
-    for (int x = 0; x < box.width; ++x, upper += 2 * kChannels, lower += 2 * kChannels)
+    constexpr std::ptrdiff_t kStep = std::ptrdiff_t{2} * kChannels;
+    for (int x = 0; x < box.width; ++x, upper += kStep, lower += kStep)
       for (int c = 0; c < kChannels; ++c)
         *to++ = static_cast<std::uint8_t>(
             (upper[c] + upper[c + kChannels] + lower[c] + lower[c + kChannels] + 2) >> 2);

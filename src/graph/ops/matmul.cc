@@ -16,7 +16,7 @@ void infer_matmul(const Node& node, Inputs inputs, Outputs outputs) {
 }
 
 void infer_matmul_flat(const Node& node, Inputs inputs, Outputs outputs) {
-  std::size_t split[2];
+  std::size_t split[2] = {};
   for (std::size_t i : {std::size_t{0}, std::size_t{1}}) {
     const char* name = i == 0 ? "x_num_col_dims" : "y_num_col_dims";
     require_float(*inputs[i], i == 0 ? "x" : "y");

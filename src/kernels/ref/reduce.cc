@@ -66,7 +66,8 @@ void reduce_maximum(const KernelArgs& args) {
 
 void reduce_mean(const KernelArgs& args) {
   std::int64_t outputs = std::max<std::int64_t>(args.outputs[0].size(), 1);
-  reduce_floats(args, static_cast<double>(args.inputs[0]->size() / outputs));
+  std::int64_t count = args.inputs[0]->size() / outputs;
+  reduce_floats(args, static_cast<double>(count));
 }
 
 void reduce_sum(const KernelArgs& args) {

@@ -47,7 +47,7 @@ ResizePlan plan_resize(const KernelArgs& args) {
   ResizePlan plan;
   plan.bilinear = attr<std::string>(args.node, "mode") == "bilinear" && !copy;
   for (int axis : {0, 1}) {
-    AxisMap map{x.dim(2 + axis), out[static_cast<std::size_t>(2 + axis)], 0, align_corners,
+    AxisMap map{x.dim(2 + axis), out[2 + static_cast<std::size_t>(axis)], 0, align_corners,
                 attr<std::int64_t>(args.node, "align_mode") == 0};
     auto in = static_cast<float>(map.in), size = static_cast<float>(map.out);
     if (map.out > 1) {
