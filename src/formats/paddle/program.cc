@@ -32,6 +32,14 @@ constexpr DTypeCode kDTypeCodes[] = {
     {DType::kInt8, 21},   {DType::kBFloat16, 22},
 };
 
+// Names go into messages, which are one line, and onto terminals.
+std::string_view get_name(pbf_reader& in) {
+  std::string_view name = in.get_view();
+  if (std::any_of(name.begin(), name.end(), [](char c) { return (c >= 0 && c < ' ') || c == 127; }))
+    fail("it has a name with control characters in it; it is damaged");
+  return name;
+}
+
 // proto2 writes repeated numbers one by one; a reader takes packed ones too.
 template <class T, class One, class Packed>
 void append_repeated(pbf_reader& in, std::vector<T>& out, One one, Packed packed) {
@@ -99,7 +107,7 @@ AttrDesc parse_attr(pbf_reader in) {
   while (in.next()) {
     switch (in.tag()) {
       case 1:
-        attr.name = in.get_view();
+        attr.name = get_name(in);
         break;
       case 2:
         attr.type = static_cast<AttrType>(in.get_enum());
@@ -189,10 +197,10 @@ Slot parse_slot(pbf_reader in) {
   while (in.next()) {
     switch (in.tag()) {
       case 1:
-        slot.name = in.get_view();
+        slot.name = get_name(in);
         break;
       case 2:
-        slot.arguments.push_back(in.get_view());
+        slot.arguments.push_back(get_name(in));
         break;
       default:
         in.skip();
@@ -214,7 +222,7 @@ OpDesc parse_op(std::string_view bytes) {
         op.outputs.push_back(parse_slot(in.get_message()));
         break;
       case 3:
-        op.type = in.get_view();
+        op.type = get_name(in);
         break;
       case 4:
         op.attrs.push_back(parse_attr(in.get_message()));
@@ -251,7 +259,7 @@ VarDesc parse_var(std::string_view bytes) {
   while (in.next()) {
     switch (in.tag()) {
       case 1:
-        var.name = in.get_view();
+        var.name = get_name(in);
         break;
       case 2:
         parse_var_type(in.get_message(), var);
