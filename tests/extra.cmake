@@ -3,12 +3,18 @@
 set(OCTET_PYTHON "" CACHE FILEPATH "A Python that has Paddle; none: no tests against Paddle")
 set(OCTET_FUZZ_BUILD "" CACHE PATH "Where the fuzz targets are built; none: no fuzzing in the tests")
 
+foreach(tool state_dict_tool rewrite_tool)
+  add_executable(octet_${tool} tools/${tool}.cc)
+  target_link_libraries(octet_${tool} PRIVATE octet_internal)
+endforeach()
+
 include(style/tests.cmake)
 include(install/tests.cmake)
 if(OCTET_PYTHON)
   include(data/tests.cmake)
   include(paddle/tests.cmake)
 endif()
+<<<<<<< HEAD
 
 add_executable(octet_state_dict_tool tools/state_dict_tool.cc)
 target_link_libraries(octet_state_dict_tool PRIVATE octet_internal)
@@ -17,3 +23,5 @@ if(OCTET_FUZZ_BUILD)
   add_test(NAME fuzz COMMAND ${CMAKE_SOURCE_DIR}/fuzz/run 15)
   set_tests_properties(fuzz PROPERTIES LABELS fuzz ENVIRONMENT OCTET_FUZZ_BUILD=${OCTET_FUZZ_BUILD})
 endif()
+=======
+>>>>>>> 2b84ad4 (Channel-wise quantization at inference reads its scale; tests of model files, passes, predictor, base)

@@ -1,8 +1,5 @@
 # Against real Paddle and PaddleSlim. The first test makes the models (minutes once, then they are cached outside the clone).
-set(paddle_environment "OCTET_PROGRAM=$<TARGET_FILE:octet_program>")
-if(TARGET rewrite_tool)
-  list(APPEND paddle_environment "OCTET_REWRITE_TOOL=$<TARGET_FILE:rewrite_tool>")
-endif()
+set(paddle_environment "OCTET_PROGRAM=$<TARGET_FILE:octet_program>" "OCTET_REWRITE_TOOL=$<TARGET_FILE:octet_rewrite_tool>")
 
 add_test(NAME paddle_models COMMAND ${OCTET_PYTHON} ${CMAKE_CURRENT_LIST_DIR}/make_models.py)
 set_tests_properties(paddle_models PROPERTIES LABELS parity FIXTURES_SETUP paddle_models TIMEOUT 900 PROCESSORS 2)

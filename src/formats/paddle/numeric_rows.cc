@@ -34,7 +34,10 @@ void read_padding(const OpDesc& op, Node& node) {
 void write_padding(const Node& node, NewOp& op) {
   std::string pad = attr<std::string>(node, "auto_pad");
   set_attr(op, "paddings", AttrType::kInts, attr<Ints>(node, "paddings"));
-  set_attr(op, "padding_algorithm", AttrType::kString, pad == "same" ? "SAME" : pad == "valid" ? "VALID" : "EXPLICIT");
+  set_attr(op, "padding_algorithm", AttrType::kString,
+           pad == "same"    ? "SAME"
+           : pad == "valid" ? "VALID"
+                            : "EXPLICIT");
 }
 
 void read_conv(const OpDesc& op, Node& node) {
@@ -48,6 +51,16 @@ void write_conv(const Graph& graph, const Node& node, NewOp& op) {
   const Shape& weight = graph.value(node.inputs.at(1)).shape;
   std::int64_t groups = attr<std::int64_t>(node, "groups");
   if (node.op == "conv2d" && groups > 1 && weight.size() == 4 && weight[1] == 1) op.type = "depthwise_conv2d";
+}
+
+// Only the older op can scale the product.
+void write_matmul(const Graph&, const Node& node, NewOp& op) {
+  if (attr<double>(node, "alpha") == 1) return;
+  op.type = "matmul";
+  op.attrs.clear();
+  set_attr(op, "transpose_X", AttrType::kBoolean, std::int64_t{attr<bool>(node, "transpose_x")});
+  set_attr(op, "transpose_Y", AttrType::kBoolean, std::int64_t{attr<bool>(node, "transpose_y")});
+  set_attr(op, "alpha", AttrType::kFloat, attr<double>(node, "alpha"));
 }
 
 void read_layout(const OpDesc& op, Node&) {
@@ -119,7 +132,8 @@ void write_pad(const Graph& graph, const Node& node, NewOp& op) {
     return;
   }
   Ints pads = attr<Ints>(node, "paddings");
-  if (pads.size() < 4) fail("{}: paddings has {} numbers, expected 4 or 6", describe(graph, node), pads.size());
+  if (pads.size() < 4)
+    fail("{}: paddings has {} numbers, expected 4 or 6", describe(graph, node), pads.size());
   op.type = "pad2d";
   std::string mode = attr<std::string>(node, "mode");
   if (mode == "circular") fail("{}: Paddle pads no 4-D tensor circularly", describe(graph, node));
@@ -137,25 +151,22 @@ std::vector<OpMap> numeric_rows() {
   const std::vector<AttrMap> conv_transpose = {ints("strides"), ints("dilations"), integer("groups"),
                                                ints("output_padding"), ints("output_size")};
   const std::vector<AttrMap> batch_norm = {real("epsilon"), real("momentum")};
-  const std::vector<AttrMap> resize = {flag("align_corners"), integer("align_mode"), integer("out_h"), integer("out_w"),
+  const std::vector<AttrMap> resize = {flag("align_corners"),
+                                       integer("align_mode"),
+                                       integer("out_h"),
+                                       integer("out_w"),
                                        {"scale", "scale", AttrType::kFloats}};
+  // clang-format off
   std::vector<OpMap> rows = {
       {"conv2d", "conv2d", {"Input", "Filter", "Bias"}, {"Output"}, conv, {}, read_conv, write_conv},
       {"depthwise_conv2d", "conv2d", {"Input", "Filter", "Bias"}, {"Output"}, conv, {}, read_conv, write_conv},
       {"conv2d_transpose", "conv2d_transpose", {"Input", "Filter", "Bias"}, {"Output"}, conv_transpose, {}, read_conv, write_conv},
       {"depthwise_conv2d_transpose", "conv2d_transpose", {"Input", "Filter", "Bias"}, {"Output"}, conv_transpose, {}, read_conv, write_conv},
-      {"matmul_v2", "matmul", {"X", "Y"}, {"Out"}, {flag("trans_x", "transpose_x"), flag("trans_y", "transpose_y")}, {}, nullptr,
-       [](const Graph&, const Node& node, NewOp& op) {
-         if (attr<double>(node, "alpha") == 1) return;
-         op.type = "matmul";
-         op.attrs.clear();
-         set_attr(op, "transpose_X", AttrType::kBoolean, std::int64_t{attr<bool>(node, "transpose_x")});
-         set_attr(op, "transpose_Y", AttrType::kBoolean, std::int64_t{attr<bool>(node, "transpose_y")});
-         set_attr(op, "alpha", AttrType::kFloat, attr<double>(node, "alpha"));
-       }},
+      {"matmul_v2", "matmul", {"X", "Y"}, {"Out"}, {flag("trans_x", "transpose_x"), flag("trans_y", "transpose_y")}, {}, nullptr, write_matmul},
       {"matmul", "matmul", {"X", "Y"}, {"Out"}, {flag("transpose_X", "transpose_x"), flag("transpose_Y", "transpose_y"), real("alpha")}},
       {"mul", "matmul_flat", {"X", "Y"}, {"Out"}, {integer("x_num_col_dims"), integer("y_num_col_dims")}},
-      {"batch_norm", "batch_norm", {"X", "Scale", "Bias", "Mean", "Variance"}, {"Y"}, batch_norm, {"SavedMean", "SavedVariance"}, read_layout, write_batch_norm},
+      {"batch_norm", "batch_norm", {"X", "Scale", "Bias", "Mean", "Variance"}, {"Y"},
+       batch_norm, {"SavedMean", "SavedVariance"}, read_layout, write_batch_norm},
       {"sync_batch_norm", "batch_norm", {"X", "Scale", "Bias", "Mean", "Variance"}, {"Y"}, batch_norm, {}, read_layout},
       {"layer_norm", "layer_norm", {"X", "Scale", "Bias"}, {"Y"}, {real("epsilon"), integer("begin_norm_axis")}, {"Mean", "Variance"}},
       {"softmax", "softmax", {"X"}, {"Out"}, {integer("axis")}},
@@ -166,24 +177,30 @@ std::vector<OpMap> numeric_rows() {
       {"swish", "swish", {"X"}, {"Out"}, {real("beta")}},
       {"gelu", "gelu", {"X"}, {"Out"}, {flag("approximate")}},
       {"clip", "clip", {"X", "Min", "Max"}, {"Out"}, {real("min"), real("max")}},
-      {"dropout", "dropout", {"X"}, {"Out"}, {real("dropout_prob", "p"), {"dropout_implementation", "mode", AttrType::kString}}, {"Mask"}, read_dropout, write_dropout},
+      {"dropout", "dropout", {"X"}, {"Out"},
+       {real("dropout_prob", "p"), {"dropout_implementation", "mode", AttrType::kString}}, {"Mask"}, read_dropout, write_dropout},
       {"pool2d", "pool2d", {"X"}, {"Out"},
-       {{"pooling_type", "type", AttrType::kString}, ints("ksize", "kernel"), ints("strides"), flag("ceil_mode"), flag("exclusive"), flag("global_pooling", "global"), flag("adaptive")},
-       {}, read_pool, write_pool},
+       {{"pooling_type", "type", AttrType::kString}, ints("ksize", "kernel"), ints("strides"), flag("ceil_mode"), flag("exclusive"),
+        flag("global_pooling", "global"), flag("adaptive")}, {}, read_pool, write_pool},
       {"nearest_interp_v2", "resize", {"X", "OutSize", "Scale", "SizeTensor*"}, {"Out"}, resize, {}, read_resize, write_resize},
-      {"pad3d", "pad", {"X", "Paddings"}, {"Out"}, {ints("paddings"), {"mode", "mode", AttrType::kString}, real("value")}, {}, read_pad3d, write_pad},
+      {"pad3d", "pad", {"X", "Paddings"}, {"Out"},
+       {ints("paddings"), {"mode", "mode", AttrType::kString}, real("value")}, {}, read_pad3d, write_pad},
       {"pad2d", "pad", {"X", "Paddings"}, {"Out"}, {{"mode", "mode", AttrType::kString}, real("pad_value", "value")}, {}, read_pad2d},
   };
+  // clang-format on
   for (std::string_view name : {"bilinear_interp_v2", "nearest_interp", "bilinear_interp"})
-    rows.push_back({name, "resize", {"X", "OutSize", "Scale", "SizeTensor*"}, {"Out"}, resize, {}, read_resize});
-  for (std::string_view name : {"relu", "sigmoid", "tanh", "exp", "sqrt", "abs"}) rows.push_back({name, name, {"X"}, {"Out"}});
-  for (auto [paddle, octet] : std::array<std::pair<const char*, const char*>, 7>{{{"elementwise_add", "add"},
-                                                                                {"elementwise_sub", "sub"},
-                                                                                {"elementwise_mul", "mul"},
-                                                                                {"elementwise_div", "div"},
-                                                                                {"elementwise_max", "max"},
-                                                                                {"elementwise_min", "min"},
-                                                                                {"elementwise_pow", "pow"}}})
+    rows.push_back(
+        {name, "resize", {"X", "OutSize", "Scale", "SizeTensor*"}, {"Out"}, resize, {}, read_resize});
+  for (std::string_view name : {"relu", "sigmoid", "tanh", "exp", "sqrt", "abs"})
+    rows.push_back({name, name, {"X"}, {"Out"}});
+  for (auto [paddle, octet] :
+       std::array<std::pair<const char*, const char*>, 7>{{{"elementwise_add", "add"},
+                                                           {"elementwise_sub", "sub"},
+                                                           {"elementwise_mul", "mul"},
+                                                           {"elementwise_div", "div"},
+                                                           {"elementwise_max", "max"},
+                                                           {"elementwise_min", "min"},
+                                                           {"elementwise_pow", "pow"}}})
     rows.push_back({paddle, octet, {"X", "Y"}, {"Out"}, {integer("axis")}});
   return rows;
 }

@@ -21,19 +21,25 @@ const std::vector<OpMap>& rows() {
   return all;
 }
 
-// The first row of each name, by one of the two names.
-const OpMap* find_row(std::string_view OpMap::*key, std::string_view name) {
-  using Index = std::unordered_map<std::string_view, const OpMap*>;
-  auto make = [](std::string_view OpMap::*member) {
+const OpMap* row_to_read(const OpDesc& op) {
+  using Index = std::unordered_multimap<std::string_view, const OpMap*>;
+  static const Index index = [] {
     Index index;
-    for (const OpMap& row : rows()) index.emplace(row.*member, &row);
+    for (const OpMap& row : rows()) index.emplace(row.paddle, &row);
     return index;
-  };
-  static const Index by_paddle = make(&OpMap::paddle);
-  static const Index by_octet = make(&OpMap::octet);
-  const Index& index = key == &OpMap::paddle ? by_paddle : by_octet;
-  auto it = index.find(name);
-  return it == index.end() ? nullptr : it->second;
+  }();
+  const OpMap* found = nullptr;
+  auto [begin, end] = index.equal_range(op.type);
+  for (auto it = begin; it != end; ++it)
+    if ((!found || it->second < found) && (!it->second->applies || it->second->applies(op)))
+      found = it->second;
+  return found;
+}
+
+const OpMap* row_to_write(std::string_view octet) {
+  for (const OpMap& row : rows())
+    if (row.octet == octet) return &row;
+  return nullptr;
 }
 
 // The value in the type that the op table wants, given by its default.
@@ -68,8 +74,14 @@ bool takes_all(std::string_view slot) {
   return slot.back() == '*';
 }
 
+bool is_in_outputs(std::string_view slot) {
+  return slot.front() == '>';
+}
+
 std::string_view slot_name(std::string_view slot) {
-  return takes_all(slot) ? slot.substr(0, slot.size() - 1) : slot;
+  if (is_in_outputs(slot)) slot.remove_prefix(1);
+  if (takes_all(slot)) slot.remove_suffix(1);
+  return slot;
 }
 
 // Calls visit(argument) for each argument in the order of the slots, "" for an absent one.
@@ -77,7 +89,8 @@ template <class Visit>
 void for_each_argument(const OpDesc& op, const std::vector<std::string_view>& slots, bool outputs,
                        Visit visit) {
   for (std::string_view slot : slots) {
-    const auto& arguments = outputs ? op.output(slot_name(slot)) : op.input(slot_name(slot));
+    const auto& arguments =
+        outputs || is_in_outputs(slot) ? op.output(slot_name(slot)) : op.input(slot_name(slot));
     if (takes_all(slot)) {
       for (std::string_view argument : arguments) visit(argument);
     } else if (arguments.size() > 1) {
@@ -180,7 +193,7 @@ NewAttr write_attr(const Node& node, const AttrMap& map) {
 Node read_node(const OpDesc& op, const std::function<ValueId(std::string_view)>& use,
                const std::function<ValueId(std::string_view)>& define) {
   NamedNode named;
-  if (const OpMap* row = find_row(&OpMap::paddle, op.type)) {
+  if (const OpMap* row = row_to_read(op)) {
     try {
       named = interpret(op, *row);
     } catch (const Error& error) {
@@ -197,7 +210,7 @@ Node read_node(const OpDesc& op, const std::function<ValueId(std::string_view)>&
 }
 
 NewOp write_node(const Graph& graph, const Node& node) {
-  const OpMap* row = find_row(&OpMap::octet, node.op);
+  const OpMap* row = row_to_write(node.op);
   if (!row) fail("{}: a Paddle file has no way to say this op", describe(graph, node));
   NewOp op;
   op.type = row->paddle;

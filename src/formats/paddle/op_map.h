@@ -20,7 +20,9 @@ struct AttrMap {
 struct OpMap {
   std::string_view paddle;  // Paddle's type
   std::string_view octet;   // the op table's name; the first row with it is the one that writes
-  // Paddle's slots, in the order of the op table's inputs and outputs. "X*" takes all arguments of the slot.
+  // Paddle's slots, in the order of the op table's inputs and outputs. "X*" takes all arguments of the slot;
+  // an input
+  // ">OutScale" stands in an output slot: what the op would write there in training, it reads at inference.
   std::vector<std::string_view> inputs;
   std::vector<std::string_view> outputs;
   std::vector<AttrMap> attrs = {};
@@ -31,6 +33,7 @@ struct OpMap {
   // reason.
   void (*read)(const OpDesc& op, Node& node) = nullptr;
   void (*write)(const Graph& graph, const Node& node, NewOp& op) = nullptr;
+  bool (*applies)(const OpDesc& op) = nullptr;  // of several rows for one type, the first that applies reads
 };
 
 // The rows, by family.

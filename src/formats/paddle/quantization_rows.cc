@@ -1,7 +1,7 @@
 #include "formats/paddle/op_map.h"
 
-// Both generations of Paddle's quantization ops: quantize_linear and dequantize_linear, and the older fake_* ops.
-// In Paddle's files the integers between such ops are held as floats.
+// Both generations of Paddle's quantization ops: quantize_linear and dequantize_linear, and the older fake_*
+// ops. In Paddle's files the integers between such ops are held as floats.
 namespace octet::paddle {
 
 namespace {
@@ -24,18 +24,12 @@ void read_fake(const OpDesc& op, Node& node) {
 }
 
 // An observer computes nothing: it only carries a scale to other tools.
-void become_observer(Node& node) {
-  node.op = "observe";
-  node.attrs = {};
+bool is_observer(const OpDesc& op) {
+  return int_attr(op, "only_observer", 0) != 0;
 }
 
-void read_quantize_linear(const OpDesc& op, Node& node) {
-  if (int_attr(op, "only_observer", 0)) return become_observer(node);
-  read_quantize(op, node);
-}
-
-void read_dequantize_linear(const OpDesc& op, Node& node) {
-  if (int_attr(op, "only_observer", 0)) become_observer(node);
+bool is_test(const OpDesc& op) {
+  return int_attr(op, "is_test", 0) != 0;
 }
 
 void read_dequantize_sum(const OpDesc& op, Node& node) {
@@ -62,20 +56,23 @@ void add_scale_output(NewOp& op) {
 
 void write_quantize(const Graph& graph, const Node& node, NewOp& op) {
   bool away = attr<std::string>(node, "rounding") == "away";
-  if (attr<std::string>(node, "unit") != "abs_max") fail("{}: Paddle's scales are in abs_max", describe(graph, node));
+  if (attr<std::string>(node, "unit") != "abs_max")
+    fail("{}: Paddle's scales are in abs_max", describe(graph, node));
   write_test(op);
   set_attr(op, "round_type", AttrType::kInt, std::int64_t{away});
   if (!away) return set_attr(op, "only_observer", AttrType::kBoolean, std::int64_t{0});
   if (attr<std::int64_t>(node, "axis") != -1)
     fail("{}: Paddle rounds half away from zero only with one scale a tensor", describe(graph, node));
   op.type = "fake_quantize_range_abs_max";
-  op.inputs = {{"X", {graph.value(node.inputs.at(0)).name}}, {"InScale", {graph.value(node.inputs.at(1)).name}}};
+  op.inputs = {{"X", {graph.value(node.inputs.at(0)).name}},
+               {"InScale", {graph.value(node.inputs.at(1)).name}}};
   op.outputs = {{"Out", {graph.value(node.outputs.at(0)).name}}};
   add_scale_output(op);
 }
 
 void write_dequantize(const Graph& graph, const Node& node, NewOp& op) {
-  if (attr<std::string>(node, "unit") != "abs_max") fail("{}: Paddle's scales are in abs_max", describe(graph, node));
+  if (attr<std::string>(node, "unit") != "abs_max")
+    fail("{}: Paddle's scales are in abs_max", describe(graph, node));
   write_test(op);
   set_attr(op, "only_observer", AttrType::kBoolean, std::int64_t{0});
 }
@@ -113,17 +110,25 @@ void read_channel_wise(const OpDesc& op, Node& node) {
   node.attrs["axis"] = int_attr(op, "quant_axis", 0);
 }
 
+void read_fixed_channel_wise(const OpDesc& op, Node& node) {
+  read_channel_wise(op, node);
+  node.attrs["dtype"] = "float32";
+}
+
 }  // namespace
 
 std::vector<OpMap> quantization_rows() {
   const AttrMap bits = integer("bit_length", "bits"), axis = integer("quant_axis", "axis");
+  // clang-format off
   return {
-      {"quantize_linear", "quantize", {"X", "Scale", "ZeroPoint"}, {"Y"}, {axis, bits}, {}, read_quantize_linear, write_quantize},
+      {"quantize_linear", "observe", {"X", "Scale", "ZeroPoint"}, {"Y"}, {bits}, {}, nullptr, write_observer, is_observer},
+      {"dequantize_linear", "observe", {"X", "Scale", "ZeroPoint"}, {"Y"}, {bits}, {}, nullptr, nullptr, is_observer},
+      {"moving_average_abs_max_scale", "observe", {"X"}, {"Out"}},
+      {"quantize_linear", "quantize", {"X", "Scale", "ZeroPoint"}, {"Y"}, {axis, bits}, {}, read_quantize, write_quantize},
       {"fake_quantize_range_abs_max", "quantize", {"X", "InScale"}, {"Out"}, {bits}, {}, read_quantize},
       {"fake_quantize_moving_average_abs_max", "quantize", {"X", "InScale"}, {"Out"}, {bits}, {}, read_quantize},
-      {"dequantize_linear", "dequantize", {"X", "Scale", "ZeroPoint"}, {"Y"}, {axis, bits}, {}, read_dequantize_linear, write_dequantize},
-      {"quantize_linear", "observe", {"X", "Scale", "ZeroPoint"}, {"Y"}, {bits}, {}, nullptr, write_observer},
-      {"moving_average_abs_max_scale", "observe", {"X"}, {"Out"}},
+      {"fake_channel_wise_quantize_abs_max", "quantize", {"X", ">OutScale"}, {"Out"}, {bits}, {}, read_fixed_channel_wise, nullptr, is_test},
+      {"dequantize_linear", "dequantize", {"X", "Scale", "ZeroPoint"}, {"Y"}, {axis, bits}, {}, nullptr, write_dequantize},
       {"fake_quantize_dequantize_moving_average_abs_max", "fake_quant", {"X", "InScale"}, {"Out"}, {bits}, {}, read_fake, write_fake_quant},
       {"fake_quantize_abs_max", "dynamic_quantize", {"X"}, {"Out", "OutScale"}, {bits}, {}, read_fake, write_dynamic},
       {"fake_channel_wise_quantize_abs_max", "dynamic_quantize", {"X"}, {"Out", "OutScale"}, {bits}, {}, read_channel_wise},
@@ -133,6 +138,7 @@ std::vector<OpMap> quantization_rows() {
        {axis, integer("x_num_col_dims")}, {}, read_dequantize_sum, write_dequantize_sum},
       {"fake_dequantize_max_abs", "dequantize_range", {"X", "Scale"}, {"Out"}, {real("max_range", "range")}},
   };
+  // clang-format on
 }
 
 }  // namespace octet::paddle

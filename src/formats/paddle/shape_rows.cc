@@ -22,12 +22,15 @@ void write_slice(const Graph&, const Node& node, NewOp& op) {
     auto middle = arguments.begin() + static_cast<std::ptrdiff_t>(std::min(starts, arguments.size()));
     std::vector<std::string> ends(middle, arguments.end());
     arguments.erase(middle, arguments.end());
-    if (arguments.empty()) slot = "EndsTensorList", arguments = ends;
-    else if (!ends.empty()) op.inputs.emplace_back("EndsTensorList", ends);
+    if (arguments.empty())
+      slot = "EndsTensorList", arguments = ends;
+    else if (!ends.empty())
+      op.inputs.emplace_back("EndsTensorList", ends);
     break;
   }
   // 1: the value is in the attribute, -1: it is in a tensor.
-  set_attr(op, "infer_flags", AttrType::kInts, Ints(attr<Ints>(node, "axes").size(), node.inputs.size() > 1 ? -1 : 1));
+  set_attr(op, "infer_flags", AttrType::kInts,
+           Ints(attr<Ints>(node, "axes").size(), node.inputs.size() > 1 ? -1 : 1));
 }
 
 void read_full(const OpDesc& op, Node& node) {
@@ -70,6 +73,7 @@ void read_split(const OpDesc& op, Node&) {
 }  // namespace
 
 std::vector<OpMap> shape_rows() {
+  // clang-format off
   std::vector<OpMap> rows = {
       {"scale", "scale", {"X", "ScaleTensor"}, {"Out"}, {real("scale"), real("bias"), flag("bias_after_scale")}},
       {"cast", "cast", {"X"}, {"Out"}, {}, {}, read_cast, write_cast},
@@ -90,11 +94,16 @@ std::vector<OpMap> shape_rows() {
       {"shape", "shape", {"Input"}, {"Out"}},
       {"fill_constant", "full", {"ShapeTensor", "ValueTensor", "ShapeTensorList*"}, {"Out"},
        {{"shape", "shape", AttrType::kLongs}, real("value")}, {}, read_full, write_full},
-      {"arg_max", "arg_max", {"X"}, {"Out"}, {{"axis", "axis", AttrType::kLong}, flag("keepdims"), flag("flatten")}, {},
-       read_arg_max, write_arg_max},
+      {"arg_max", "arg_max", {"X"}, {"Out"},
+       {{"axis", "axis", AttrType::kLong}, flag("keepdims"), flag("flatten")}, {}, read_arg_max, write_arg_max},
   };
+  // clang-format on
   for (std::string_view name : {"reduce_mean", "reduce_sum", "reduce_max"})
-    rows.push_back({name, name, {"X"}, {"Out"}, {ints("dim", "axes"), flag("keep_dim", "keepdims"), flag("reduce_all", "all")}});
+    rows.push_back({name,
+                    name,
+                    {"X"},
+                    {"Out"},
+                    {ints("dim", "axes"), flag("keep_dim", "keepdims"), flag("reduce_all", "all")}});
   return rows;
 }
 

@@ -1,0 +1,72 @@
+#include "base/file.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include "support/graph_runner.h"
+#include "support/temp_dir.h"
+
+namespace octet {
+namespace {
+
+using testing::error_of;
+using ::testing::HasSubstr;
+
+int files_in(const TempDir& dir) {
+  return static_cast<int>(std::distance(std::filesystem::directory_iterator(dir.path()), {}));
+}
+
+TEST(AtomicFiles, AppearTogetherOrNotAtAll) {
+  TempDir dir;
+  write_file(dir / "a", "old");
+  {
+    AtomicFiles files;
+    files.begin(dir / "a");
+    files.write("new");
+    files.begin(dir / "b");
+    files.write(std::string(1 << 20, 'x'));
+    EXPECT_EQ(read_file(dir / "a"), "old");
+  }
+  EXPECT_EQ(files_in(dir), 1);  // gone without a commit, temporary names included
+  AtomicFiles files;
+  files.begin(dir / "a");
+  files.write("new");
+  files.begin(dir / "b");
+  files.write(std::string(1 << 20, 'x'));
+  files.write("y");
+  files.commit();
+  EXPECT_EQ(read_file(dir / "a"), "new");
+  EXPECT_EQ(read_file(dir / "b"), std::string(1 << 20, 'x') + "y");
+  EXPECT_EQ(files_in(dir), 2);
+  struct stat info {};
+  ASSERT_EQ(::stat((dir / "a").c_str(), &info), 0);
+  EXPECT_EQ(info.st_mode & 0400, 0400u);
+}
+
+TEST(AtomicFiles, NameWhatCannotBeWritten) {
+  TempDir dir;
+  AtomicFiles files;
+  EXPECT_THAT(error_of([&] { files.begin(dir / "no/such/folder/a"); }),
+              HasSubstr("no/such/folder/a: cannot create"));
+  EXPECT_THAT(error_of([&] { files.begin(dir.path()); }), HasSubstr("is a directory, expected a file name"));
+}
+
+TEST(MappedFile, OpensFilesOnly) {
+  TempDir dir;
+  EXPECT_THAT(error_of([&] { MappedFile file(dir / "nothing"); }),
+              HasSubstr("nothing: cannot open: No such file"));
+  EXPECT_THAT(error_of([&] { MappedFile file(dir.path()); }), HasSubstr("is a directory, expected a file"));
+  EXPECT_THAT(error_of([&] { MappedFile file("/dev/null"); }), HasSubstr("is not a regular file"));
+  write_file(dir / "empty", "");
+  EXPECT_TRUE(MappedFile(dir / "empty").bytes().empty());
+  write_file(dir / "text", "hello");
+  MappedFile file(dir / "text");
+  file.drop_pages();
+  EXPECT_EQ(as_text(file.bytes()), "hello");
+  EXPECT_THAT(error_of([&] { read_text(dir / "text", 4); }),
+              HasSubstr("5 bytes, expected a text file of at most 4"));
+}
+
+}  // namespace
+}  // namespace octet

@@ -1,0 +1,138 @@
+#include "octet/predictor.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <thread>
+
+#include "support/graph_runner.h"
+#include "support/small_models.h"
+#include "support/temp_dir.h"
+
+namespace octet {
+namespace {
+
+using namespace octet::testing;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+Model small_model() {
+  return Model(std::make_shared<const Graph>(small_network()));
+}
+
+std::vector<float> predict(Predictor& predictor, const Tensor& x) {
+  auto input = predictor.get_input_handle("x");
+  input->reshape(x.shape());
+  input->copy_from_cpu(x.data<float>().data());
+  predictor.run();
+  auto output = predictor.get_output_handle(predictor.get_output_names()[0]);
+  std::vector<float> scores(static_cast<std::size_t>(output->size()));
+  output->copy_to_cpu(scores.data());
+  return scores;
+}
+
+TEST(Predictor, RunsAModelFromFiles) {
+  TempDir dir;
+  small_model().save(dir.path().string());
+  for (const Config& config : {Config(dir.path().string()), Config((dir / "inference.pdmodel").string(),
+                                                                   (dir / "inference.pdiparams").string())}) {
+    auto predictor = create_predictor(config);
+    EXPECT_THAT(predictor->get_input_names(), ElementsAre("x"));
+    Tensor x = ramp({1, 3, 8, 8});
+    EXPECT_EQ(predict(*predictor, x), values<float>(run_graph(small_network(), {x})[0]));
+  }
+}
+
+TEST(Predictor, ShapesMayChangeBetweenRuns) {
+  auto predictor = create_predictor(small_model());
+  for (Shape shape : {Shape{1, 3, 8, 8}, Shape{4, 3, 8, 8}, Shape{2, 3, 5, 11}}) {
+    Tensor x = ramp(shape);
+    std::vector<float> scores = predict(*predictor, x);
+    EXPECT_EQ(static_cast<std::int64_t>(scores.size()), shape[0] * 5);
+    EXPECT_EQ(scores, values<float>(run_graph(small_network(), {x})[0]));
+  }
+}
+
+TEST(Predictor, TheNumberOfThreadsChangesNothing) {
+  Tensor x = ramp({2, 3, 8, 8});
+  std::vector<std::vector<float>> results;
+  for (int threads : {1, 2, 3}) {
+    Config config;
+    config.set_cpu_math_library_num_threads(threads);
+    results.push_back(predict(*create_predictor(small_model(), config), x));
+  }
+  EXPECT_EQ(results[0], results[1]);
+  EXPECT_EQ(results[0], results[2]);
+}
+
+TEST(Predictor, ClonesRunInThreadsOfTheirOwn) {
+  Config config;
+  config.set_cpu_math_library_num_threads(2);
+  auto first = create_predictor(small_model(), config);
+  std::vector<std::thread> threads;
+  for (std::uint32_t t = 0; t < 4; ++t) {
+    threads.emplace_back([&, clone = std::shared_ptr<Predictor>(first->clone()), t] {
+      Tensor x = ramp({1, 3, 8, 8}, t);
+      std::vector<float> expected = values<float>(run_graph(small_network(), {x})[0]);
+      for (int i = 0; i < 5; ++i) EXPECT_EQ(predict(*clone, x), expected);
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
+TEST(Predictor, HandlesOutliveThePredictor) {
+  auto predictor = create_predictor(small_model());
+  auto output = predictor->get_output_handle(predictor->get_output_names()[0]);
+  predict(*predictor, ramp({1, 3, 8, 8}));
+  predictor.reset();
+  std::vector<float> scores(5);
+  output->copy_to_cpu(scores.data());
+  EXPECT_EQ(output->name(), "add_0");
+}
+
+TEST(Predictor, SaysWhatDoesNotFit) {
+  auto predictor = create_predictor(small_model());
+  auto input = predictor->get_input_handle("x");
+  EXPECT_THAT(error_of([&] { predictor->get_input_handle("y"); }),
+              HasSubstr("y: no such input; the model has: x"));
+  EXPECT_THAT(error_of([&] { predictor->run(); }), HasSubstr("input x: has no data"));
+  EXPECT_THAT(error_of([&] {
+                input->reshape({3, 8, 8});
+              }),
+              HasSubstr("input x: expected 4 dimensions (?x3x8x8), got 3 (3x8x8)"));
+  std::vector<float> data(1000);
+  EXPECT_THAT(error_of([&] { input->copy_from_cpu(data.data()); }), HasSubstr("call reshape() first"));
+  input->reshape({1, 1, 8, 8});
+  std::vector<std::int32_t> integers(1000);
+  EXPECT_THAT(error_of([&] { input->copy_from_cpu(integers.data()); }),
+              HasSubstr("expected float32, got int32"));
+  input->copy_from_cpu(data.data());
+  std::string message = error_of([&] { predictor->run(); });
+  EXPECT_THAT(message, HasSubstr("conv2d"));
+  EXPECT_THAT(message, HasSubstr("input x is declared ?x3x8x8, given 1x1x8x8"));
+}
+
+TEST(Predictor, ThereIsNoGpu) {
+  Config config;
+  config.enable_use_gpu(100, 1);
+  std::string message = error_of([&] { create_predictor(small_model(), config); });
+  EXPECT_THAT(message, HasSubstr("gpu:1: no usable CUDA device"));
+  EXPECT_THAT(message, HasSubstr("--use-gpu False"));
+}
+
+TEST(Predictor, AnUnknownIsaListsThoseThatThereAre) {
+  Config config;
+  config.set_isa("neon");
+  EXPECT_THAT(error_of([&] { create_predictor(small_model(), config); }),
+              HasSubstr("isa neon: not available here; use one of: ref"));
+}
+
+TEST(Executor, ATensorBeyondAllMeasureIsAnError) {
+  Builder b;
+  ValueId x = b.input("x", {kUnknown});
+  Graph graph = b.build({b.op("full", {}, {{"shape", Ints{1 << 20, 1 << 20}}}), x});
+  EXPECT_THAT(error_of([&] { run_graph(graph, {ramp({1})}); }), HasSubstr("needs more than 4 GB"));
+}
+
+}  // namespace
+}  // namespace octet
