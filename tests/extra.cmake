@@ -14,14 +14,8 @@ if(OCTET_PYTHON)
   include(data/tests.cmake)
   include(paddle/tests.cmake)
 endif()
-<<<<<<< HEAD
-
-add_executable(octet_state_dict_tool tools/state_dict_tool.cc)
-target_link_libraries(octet_state_dict_tool PRIVATE octet_internal)
 
 if(OCTET_FUZZ_BUILD)
   add_test(NAME fuzz COMMAND ${CMAKE_SOURCE_DIR}/fuzz/run 15)
   set_tests_properties(fuzz PROPERTIES LABELS fuzz ENVIRONMENT OCTET_FUZZ_BUILD=${OCTET_FUZZ_BUILD})
 endif()
-=======
->>>>>>> 2b84ad4 (Channel-wise quantization at inference reads its scale; tests of model files, passes, predictor, base)

@@ -74,7 +74,9 @@ TEST(ToQdqForm, BringsTheOlderGenerationIntoTheNewerOnesForm) {
     EXPECT_EQ(count(after, "dequantize_sum") + count(after, "dequantize_range"), 0);
     EXPECT_EQ(count(after, "dequantize"), 4);
     for (const Node& node : after.nodes)
-      if (node.op == "quantize") EXPECT_EQ(attr<std::string>(node, "dtype"), "int8");
+      if (node.op == "quantize") {
+        EXPECT_EQ(attr<std::string>(node, "dtype"), "int8");
+      }
     expect_same(before, after, ramp({2, 3, 6, 6}, 5));
   }
 }

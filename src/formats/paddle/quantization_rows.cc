@@ -61,13 +61,12 @@ void write_quantize(const Graph& graph, const Node& node, NewOp& op) {
   write_test(op);
   set_attr(op, "round_type", AttrType::kInt, std::int64_t{away});
   if (!away) return set_attr(op, "only_observer", AttrType::kBoolean, std::int64_t{0});
-  if (attr<std::int64_t>(node, "axis") != -1)
-    fail("{}: Paddle rounds half away from zero only with one scale a tensor", describe(graph, node));
-  op.type = "fake_quantize_range_abs_max";
-  op.inputs = {{"X", {graph.value(node.inputs.at(0)).name}},
-               {"InScale", {graph.value(node.inputs.at(1)).name}}};
-  op.outputs = {{"Out", {graph.value(node.outputs.at(0)).name}}};
-  add_scale_output(op);
+  std::string x = graph.value(node.inputs.at(0)).name, scale = graph.value(node.inputs.at(1)).name;
+  bool channel_wise = attr<std::int64_t>(node, "axis") != -1;
+  op.type = channel_wise ? "fake_channel_wise_quantize_abs_max" : "fake_quantize_range_abs_max";
+  op.inputs = {{"X", {x}}};
+  if (!channel_wise) op.inputs.emplace_back("InScale", std::vector<std::string>{scale});
+  op.outputs = {{"Out", {graph.value(node.outputs.at(0)).name}}, {"OutScale", {scale}}};
 }
 
 void write_dequantize(const Graph& graph, const Node& node, NewOp& op) {

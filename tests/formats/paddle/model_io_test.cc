@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "formats/paddle/params.h"
 #include "formats/paddle/program.h"
 #include "passes/passes.h"
 #include "support/damage.h"
