@@ -129,9 +129,9 @@ TEST(Predictor, AnUnknownIsaListsThoseThatThereAre) {
 
 TEST(Executor, ATensorBeyondAllMeasureIsAnError) {
   Builder b;
-  ValueId x = b.input("x", {kUnknown});
-  Graph graph = b.build({b.op("full", {}, {{"shape", Ints{1 << 20, 1 << 20}}}), x});
-  EXPECT_THAT(error_of([&] { run_graph(graph, {ramp({1})}); }), HasSubstr("needs more than 4 GB"));
+  ValueId x = b.input("x", {kUnknown, 1});
+  Graph graph = b.build({b.matmul(x, x, {.transpose_y = true})});
+  EXPECT_THAT(error_of([&] { run_graph(graph, {ramp({1 << 17, 1})}); }), HasSubstr("needs more than 4 GB"));
 }
 
 }  // namespace
