@@ -13,8 +13,7 @@ class Error : public std::runtime_error {
     kInternal,  // octet is at fault; please report it
   };
 
-  // Control characters, which a name in a damaged file may hold, are shown as '?'.
-  explicit Error(std::string message, Kind kind = Kind::kUser);
+  explicit Error(const std::string& message, Kind kind = Kind::kUser);
 
   Kind kind() const { return kind_; }
 

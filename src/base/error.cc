@@ -2,17 +2,20 @@
 
 namespace octet {
 
-namespace {
-
-std::string one_line(std::string text) {
-  for (char& c : text)
-    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = '?';
-  return text;
+std::string printable(std::string_view text) {
+  std::string result;
+  for (char c : text) {
+    auto code = static_cast<unsigned char>(c);
+    if (c == '\n')
+      result += ' ';
+    else if (code < 0x20 || code == 0x7f)
+      result += fmt::format("\\x{:02x}", code);
+    else
+      result += c;
+  }
+  return result;
 }
 
-}  // namespace
-
-Error::Error(std::string message, Kind kind)
-    : std::runtime_error(one_line(std::move(message))), kind_(kind) {}
+Error::Error(const std::string& message, Kind kind) : std::runtime_error(printable(message)), kind_(kind) {}
 
 }  // namespace octet

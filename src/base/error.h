@@ -1,9 +1,16 @@
 #pragma once
 #include <fmt/format.h>
 
+#include <string>
+#include <string_view>
+
 #include "octet/error.h"
 
 namespace octet {
+
+// Names come from files and may hold anything: a newline becomes a space, other control characters are shown
+// as \x1b.
+std::string printable(std::string_view text);
 
 // Throws an Error about the user's input:  fail("{}: no such file", path).
 template <class... Args>

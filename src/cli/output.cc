@@ -25,20 +25,6 @@ void flush_output() {
   if (std::fflush(stdout) != 0) fail_to_write(errno);
 }
 
-std::string printable(std::string_view text) {
-  std::string result;
-  for (char c : text) {
-    auto code = static_cast<unsigned char>(c);
-    if (c == '\n')
-      result += ' ';
-    else if (code < 0x20 || code == 0x7f)
-      result += fmt::format("\\x{:02x}", code);
-    else
-      result += c;
-  }
-  return result;
-}
-
 void print_error(std::string_view message) {
   std::string line = "octet: error: " + printable(message) + "\n";
   std::fwrite(line.data(), 1, line.size(), stderr);

@@ -4,6 +4,8 @@
 #include <string>
 #include <string_view>
 
+#include "base/error.h"
+
 namespace octet::cli {
 
 // Thrown when nobody reads stdout any more (`octet ... | head`): the program ends quietly.
@@ -18,10 +20,8 @@ void say(fmt::format_string<Args...> format, Args&&... args) {
   write_output(fmt::format(format, std::forward<Args>(args)...));
 }
 
-// One line on stderr. Names come from files and may hold anything: control characters are shown as \x1b.
+// One line on stderr.
 void print_error(std::string_view message);    // octet: error: ...
 void print_warning(std::string_view message);  // octet: warning: ...
-
-std::string printable(std::string_view text);
 
 }  // namespace octet::cli
