@@ -1,10 +1,12 @@
 #include "graph/op_table.h"
 
 #include <algorithm>
+#include <deque>
 #include <unordered_map>
 
 #include "graph/ops/infer.h"
 #include "graph/ops/ops.h"
+#include "graph/shape_values.h"
 
 namespace octet {
 
@@ -95,33 +97,58 @@ Shape without_negatives(Shape shape) {
   return shape;
 }
 
+// The elements of a constant that could take part in the computation of a shape.
+std::optional<ops::MaybeInts> constant_elements(const ValueInfo& info) {
+  constexpr std::int64_t kMaxElements = 64;
+  bool integers = info.dtype == DType::kInt32 || info.dtype == DType::kInt64;
+  if (!info.data || !integers || info.shape.size() > 1 || info.data->size() > kMaxElements)
+    return std::nullopt;
+  return ops::ints_of(info, "a constant");
+}
+
 }  // namespace
 
 void infer_shapes(Graph& graph) {
   std::vector<ValueInfo> infos;
+  std::vector<std::optional<ops::MaybeInts>> elements(graph.values.size());
+  std::deque<Tensor> tensors;  // what ValueInfo::data points to
   infos.reserve(graph.values.size());
   for (const Value& value : graph.values)
     infos.push_back(
         {value.dtype, without_negatives(value.shape), value.is_constant() ? &value.constant : nullptr});
-  auto info = [&](ValueId id) -> ValueInfo& { return infos[static_cast<std::size_t>(id)]; };
+  auto at = [](ValueId id) { return static_cast<std::size_t>(id); };
   for (ValueId id : graph.inputs)
-    if (!info(id).shape.empty()) info(id).shape[0] = kUnknown;
+    if (!infos[at(id)].shape.empty()) infos[at(id)].shape[0] = kUnknown;
+  for (std::size_t i = 0; i < infos.size(); ++i) elements[i] = constant_elements(infos[i]);
 
   std::vector<const ValueInfo*> inputs;
+  std::vector<const ops::MaybeInts*> values;
   std::vector<ValueInfo> outputs;
   for (const Node& node : graph.nodes) {
     if (!find_op(node.op)) continue;
     inputs.clear();
+    values.clear();
     outputs.clear();
-    for (ValueId id : node.inputs) inputs.push_back(id == kNoValue ? nullptr : &info(id));
-    for (ValueId id : node.outputs) outputs.push_back(id == kNoValue ? ValueInfo{} : info(id));
+    for (ValueId id : node.inputs) {
+      inputs.push_back(id == kNoValue ? nullptr : &infos[at(id)]);
+      values.push_back(id == kNoValue || !elements[at(id)] ? nullptr : &*elements[at(id)]);
+    }
+    for (ValueId id : node.outputs) outputs.push_back(id == kNoValue ? ValueInfo{} : infos[at(id)]);
     infer_node(graph, node, inputs, outputs);
     for (std::size_t i = 0; i < outputs.size(); ++i) {
       ValueId id = node.outputs[i];
       if (id == kNoValue) continue;
-      info(id) = outputs[i];
       graph.value(id).dtype = outputs[i].dtype;
       graph.value(id).shape = outputs[i].shape;
+      infos[at(id)] = outputs[i];
+    }
+    if (outputs.size() != 1 || node.outputs[0] == kNoValue) continue;
+    std::size_t made = at(node.outputs[0]);
+    elements[made] = shape_values(node, inputs, values, outputs[0]);
+    if (!elements[made]) continue;
+    if (auto tensor = known_tensor(*elements[made], outputs[0])) {
+      tensors.push_back(std::move(*tensor));
+      infos[made].data = &tensors.back();
     }
   }
 }

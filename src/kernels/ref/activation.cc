@@ -1,19 +1,40 @@
 #include "kernels/ref/activation.h"
 
 #include "kernels/ref/blocks.h"
+#include "kernels/ref/clones.h"
 #include "kernels/ref/ref.h"
 
 namespace octet::ref {
 
 namespace {
 
-template <class Function>
-void map(const KernelArgs& args, const Function& function) {
+// run(x, y, count) for blocks of the tensor.
+template <class Run>
+void map_runs(const KernelArgs& args, const Run& run) {
   const float* x = args.inputs[0]->data<float>().data();
   float* y = args.outputs[0].mutable_data<float>().data();
-  for_blocks(args.pool, args.outputs[0].size(), [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t i = begin; i < end; ++i) y[i] = function(x[i]);
+  for_blocks(args.pool, args.outputs[0].size(),
+             [&](std::int64_t begin, std::int64_t end) { run(x + begin, y + begin, end - begin); });
+}
+
+template <class Function>
+void map(const KernelArgs& args, const Function& function) {
+  map_runs(args, [&](const float* x, float* y, std::int64_t count) {
+    for (std::int64_t i = 0; i < count; ++i) y[i] = function(x[i]);
   });
+}
+
+// The functions with an exponential spend their time in fused multiply-adds.
+OCTET_CLONES void exp_run(const float* x, float* y, std::int64_t count) {
+  for (std::int64_t i = 0; i < count; ++i) y[i] = exp_of(x[i]);
+}
+
+OCTET_CLONES void sigmoid_run(const float* x, float* y, std::int64_t count) {
+  for (std::int64_t i = 0; i < count; ++i) y[i] = sigmoid_of(x[i]);
+}
+
+OCTET_CLONES void swish_run(const float* x, float* y, std::int64_t count, float beta) {
+  for (std::int64_t i = 0; i < count; ++i) y[i] = swish_of(x[i], beta);
 }
 
 float attr_or_input(const KernelArgs& args, std::string_view name, std::size_t i) {
@@ -27,7 +48,7 @@ void relu(const KernelArgs& args) {
 }
 
 void sigmoid(const KernelArgs& args) {
-  map(args, sigmoid_of);
+  map_runs(args, sigmoid_run);
 }
 
 void tanh(const KernelArgs& args) {
@@ -35,7 +56,7 @@ void tanh(const KernelArgs& args) {
 }
 
 void exp(const KernelArgs& args) {
-  map(args, exp_of);
+  map_runs(args, exp_run);
 }
 
 void sqrt(const KernelArgs& args) {
@@ -69,7 +90,7 @@ void hard_swish(const KernelArgs& args) {
 
 void swish(const KernelArgs& args) {
   float beta = attr<float>(args.node, "beta");
-  map(args, [=](float x) { return swish_of(x, beta); });
+  map_runs(args, [=](const float* x, float* y, std::int64_t count) { swish_run(x, y, count, beta); });
 }
 
 void gelu(const KernelArgs& args) {

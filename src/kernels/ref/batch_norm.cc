@@ -1,10 +1,18 @@
 #include <cmath>
 
-#include "kernels/ref/blocks.h"
+#include "kernels/ref/clones.h"
 #include "kernels/ref/ref.h"
 #include "kernels/ref/strides.h"
 
 namespace octet::ref {
+
+namespace {
+
+OCTET_CLONES void fma_run(const float* x, float a, float b, float* y, std::int64_t count) {
+  for (std::int64_t i = 0; i < count; ++i) y[i] = std::fma(x[i], a, b);
+}
+
+}  // namespace
 
 void batch_norm(const KernelArgs& args) {
   const Tensor& x = *args.inputs[0];
@@ -22,9 +30,7 @@ void batch_norm(const KernelArgs& args) {
   }
   args.pool.parallel_for(view.outer * view.size, [&](std::int64_t plane) {
     auto c = static_cast<std::size_t>(plane % view.size);
-    const float* from = in + plane * view.inner;
-    float* to = out + plane * view.inner;
-    for (std::int64_t i = 0; i < view.inner; ++i) to[i] = std::fma(from[i], a[c], b[c]);
+    fma_run(in + plane * view.inner, a[c], b[c], out + plane * view.inner, view.inner);
   });
 }
 

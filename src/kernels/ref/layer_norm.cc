@@ -1,7 +1,6 @@
 #include <cmath>
 
 #include "graph/ops/infer.h"
-#include "kernels/ref/blocks.h"
 #include "kernels/ref/ref.h"
 #include "kernels/ref/strides.h"
 

@@ -1,11 +1,28 @@
 #include "graph/ops/infer.h"
+#include "kernels/ref/clones.h"
 #include "kernels/ref/exp.h"
 #include "kernels/ref/ref.h"
 #include "kernels/ref/strides.h"
 
 namespace octet::ref {
 
-// The exponentials are floats; their sum runs in double, from left to right, and is rounded to float once.
+namespace {
+
+// One row, whose elements lie `step` apart. The exponentials are floats; their sum runs in double, from left
+// to right, and is rounded to float once.
+OCTET_CLONES void softmax_row(const float* x, float* y, std::int64_t count, std::int64_t step) {
+  float largest = *x;
+  for (std::int64_t i = 1; i < count; ++i)
+    if (x[i * step] > largest) largest = x[i * step];
+  for (std::int64_t i = 0; i < count; ++i) y[i * step] = exp_of(x[i * step] - largest);
+  double sum = 0;
+  for (std::int64_t i = 0; i < count; ++i) sum += y[i * step];
+  auto divisor = static_cast<float>(sum);
+  for (std::int64_t i = 0; i < count; ++i) y[i * step] /= divisor;
+}
+
+}  // namespace
+
 void softmax(const KernelArgs& args) {
   const Tensor& x = *args.inputs[0];
   if (x.size() == 0) return;
@@ -17,18 +34,7 @@ void softmax(const KernelArgs& args) {
 
   args.pool.parallel_for(view.outer * view.inner, [&](std::int64_t row) {
     std::int64_t first = row / view.inner * view.size * view.inner + row % view.inner;
-    const float* from = in + first;
-    float* to = out + first;
-    float largest = *from;
-    for (std::int64_t i = 1; i < view.size; ++i)
-      if (from[i * view.inner] > largest) largest = from[i * view.inner];
-    double sum = 0;
-    for (std::int64_t i = 0; i < view.size; ++i) {
-      to[i * view.inner] = exp_of(from[i * view.inner] - largest);
-      sum += to[i * view.inner];
-    }
-    auto divisor = static_cast<float>(sum);
-    for (std::int64_t i = 0; i < view.size; ++i) to[i * view.inner] /= divisor;
+    softmax_row(in + first, out + first, view.size, view.inner);
   });
 }
 
