@@ -1,3 +1,4 @@
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <regex>
@@ -71,7 +72,7 @@ TEST_P(CommandPage, EveryFlagIsDescribed) {
   static const std::regex kFlag(R"(\n  (--[a-z-]+|[A-Z]+) )");
   int flags = 0;
   for (std::sregex_iterator match(help.begin(), help.end(), kFlag), end; match != end; ++match, ++flags)
-    EXPECT_NE(text.find("`" + (*match)[1].str()), std::string::npos) << (*match)[1];
+    EXPECT_NE(text.find(fmt::format("`{}", (*match)[1].str())), std::string::npos) << (*match)[1];
   EXPECT_GT(flags, 0);
 }
 
