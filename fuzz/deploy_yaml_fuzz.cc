@@ -3,12 +3,10 @@
 #include <string_view>
 
 #include "data/deploy_yaml.h"
-#include "octet/error.h"
+#include "survive.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  try {
+  return octet::survive([&] {
     octet::read_deploy_yaml({reinterpret_cast<const char*>(data), size}, "deploy.yaml");
-  } catch (const octet::Error&) {
-  }
-  return 0;
+  });
 }
