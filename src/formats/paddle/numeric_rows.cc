@@ -110,6 +110,9 @@ void write_resize(const Graph&, const Node& node, NewOp& op) {
   std::string mode = attr<std::string>(node, "mode");
   op.type = mode + "_interp_v2";
   set_attr(op, "interp_method", AttrType::kString, mode);
+  // The older ops have one factor; of a list Paddle takes the second without looking whether it is there.
+  auto scale = attr<std::vector<double>>(node, "scale");
+  if (scale.size() == 1) set_attr(op, "scale", AttrType::kFloats, std::vector<double>{scale[0], scale[0]});
   set_attr(op, "data_layout", AttrType::kString, "NCHW");
 }
 
