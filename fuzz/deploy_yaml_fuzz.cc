@@ -1,6 +1,5 @@
 #include <cstddef>
 #include <cstdint>
-#include <string_view>
 
 #include "data/deploy_yaml.h"
 #include "survive.h"
