@@ -32,7 +32,8 @@ class Model {
   static Model load(const std::string& path, const ModelFiles& files = {});
   explicit Model(std::shared_ptr<const Graph> graph);
 
-  // Writes the model into `directory`, which is made if need be; default names inference.pdmodel, inference.pdiparams.
+  // Writes the model into `directory`, which is made if need be; default names inference.pdmodel,
+  // inference.pdiparams.
   void save(const std::string& directory, const ModelFiles& files = {}) const;
 
   std::vector<TensorInfo> inputs() const;

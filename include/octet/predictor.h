@@ -22,8 +22,12 @@ namespace octet {
 class Config {
  public:
   Config() = default;
-  explicit Config(std::string model_path) { set_model(std::move(model_path)); }  // a directory or a model file
-  Config(std::string model_file, std::string params_file) { set_model(std::move(model_file), std::move(params_file)); }
+  explicit Config(std::string model_path) {
+    set_model(std::move(model_path));
+  }  // a directory or a model file
+  Config(std::string model_file, std::string params_file) {
+    set_model(std::move(model_file), std::move(params_file));
+  }
 
   void set_model(std::string model_path);
   void set_model(std::string model_file, std::string params_file);

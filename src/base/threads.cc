@@ -22,7 +22,7 @@ struct ThreadPool::State {
   const std::function<void(std::int64_t)>* task = nullptr;
   std::int64_t count = 0;
   std::atomic<std::int64_t> next{0};
-  int working = 0;       // workers still inside the current job
+  int working = 0;        // workers still inside the current job
   std::uint64_t job = 0;  // counts jobs, so that each worker takes part once
   bool stop = false;
   std::exception_ptr error;

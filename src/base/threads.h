@@ -15,8 +15,8 @@ class ThreadPool {
   ThreadPool& operator=(const ThreadPool&) = delete;
 
   int threads() const;
-  // Calls task(i) once for each i in [0, count), in any order, and returns when all are done. Tasks must not depend on
-  // which thread runs them. The first exception is rethrown here.
+  // Calls task(i) once for each i in [0, count), in any order, and returns when all are done. Tasks must not
+  // depend on which thread runs them. The first exception is rethrown here.
   void parallel_for(std::int64_t count, const std::function<void(std::int64_t)>& task);
 
  private:

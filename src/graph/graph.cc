@@ -30,7 +30,8 @@ const Attr& find_attr(const Node& node, std::string_view name) {
   if (const OpSpec* spec = find_op(node.op))
     for (const AttrSpec& attr : spec->attrs)
       if (attr.name == name) return attr.default_value;
-  throw Error(fmt::format("internal error: op {} has no attribute {}", node.op, name), Error::Kind::kInternal);
+  throw Error(fmt::format("internal error: op {} has no attribute {}", node.op, name),
+              Error::Kind::kInternal);
 }
 
 }  // namespace

@@ -22,7 +22,8 @@ namespace octet {
 using ValueId = int;
 constexpr ValueId kNoValue = -1;  // an optional input that is absent
 
-using Attr = std::variant<bool, std::int64_t, double, std::string, std::vector<std::int64_t>, std::vector<double>>;
+using Attr =
+    std::variant<bool, std::int64_t, double, std::string, std::vector<std::int64_t>, std::vector<double>>;
 using Attrs = std::map<std::string, Attr, std::less<>>;
 
 struct Value {
@@ -35,15 +36,16 @@ struct Value {
 };
 
 struct Node {
-  std::string op;  // a name of the op table (graph/op_table.h), or one it doesn't know, such as "paddle:while"
+  std::string
+      op;  // a name of the op table (graph/op_table.h), or one it doesn't know, such as "paddle:while"
   std::vector<ValueId> inputs;
   std::vector<ValueId> outputs;
   Attrs attrs;      // what is absent has the op table's default
   int source = -1;  // which op of Graph::source this node was read from
 };
 
-// Where a graph came from: the format that read it keeps the original bytes here, to write what did not change back
-// as it was.
+// Where a graph came from: the format that read it keeps the original bytes here, to write what did not
+// change back as it was.
 struct Source {
   virtual ~Source() = default;
   // Gives mapped pages back to the system; they are read again when someone looks at them.
@@ -74,8 +76,9 @@ std::string describe(const Graph& graph, const Node& node);
 // The graph as text, one line a node.
 std::string dump(const Graph& graph);
 
-// Throws an Error naming the first thing that is wrong: an unknown value, an input that nothing defines or that is
-// defined later, two definitions, a wrong number of inputs or outputs, an attribute of the wrong type.
+// Throws an Error naming the first thing that is wrong: an unknown value, an input that nothing defines or
+// that is defined later, two definitions, a wrong number of inputs or outputs, an attribute of the wrong
+// type.
 void verify(const Graph& graph);
 
 }  // namespace octet

@@ -6,8 +6,8 @@
 
 namespace octet {
 
-// What a kernel works on: one node, its inputs (null where an optional one is absent) and its outputs, allocated with
-// the shapes that the op table inferred.
+// What a kernel works on: one node, its inputs (null where an optional one is absent) and its outputs,
+// allocated with the shapes that the op table inferred.
 struct KernelArgs {
   const Node& node;
   std::span<const Tensor* const> inputs;

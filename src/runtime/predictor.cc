@@ -35,7 +35,11 @@ namespace {
 class Handle : public TensorHandle {
  public:
   Handle(const Value& value, bool is_input)
-      : name_(value.name), declared_(value.shape), is_input_(is_input), dtype_(value.dtype), shape_(value.shape) {}
+      : name_(value.name),
+        declared_(value.shape),
+        is_input_(is_input),
+        dtype_(value.dtype),
+        shape_(value.shape) {}
 
   const std::string& name() const override { return name_; }
   DType type() const override { return dtype_; }
@@ -45,8 +49,8 @@ class Handle : public TensorHandle {
   void reshape(const std::vector<std::int64_t>& shape) override {
     if (!is_input_) fail("output {}: only an input can be reshaped", name());
     if (!declared_.empty() && shape.size() != declared_.size())
-      fail("input {}: expected {} dimensions ({}), got {} ({})", name(), declared_.size(), to_string(declared_),
-           shape.size(), to_string(shape));
+      fail("input {}: expected {} dimensions ({}), got {} ({})", name(), declared_.size(),
+           to_string(declared_), shape.size(), to_string(shape));
     element_count(shape);
     shape_ = shape;
     tensor_ = {};

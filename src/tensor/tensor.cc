@@ -81,9 +81,11 @@ Tensor::Tensor(DType dtype, Shape shape) : dtype_(dtype), writable_(true), shape
   constexpr std::align_val_t kAlign{64};
   void* memory = ::operator new(std::max<std::size_t>(size_bytes(), 1), kAlign, std::nothrow);
   if (!memory)
-    fail("out of memory: a {} tensor of shape {} needs {} bytes", name_of(dtype_), to_string(shape_), size_bytes());
+    fail("out of memory: a {} tensor of shape {} needs {} bytes", name_of(dtype_), to_string(shape_),
+         size_bytes());
   data_ = static_cast<const std::byte*>(memory);
-  owner_ = std::shared_ptr<const void>(memory, [](const void* p) { ::operator delete(const_cast<void*>(p), kAlign); });
+  owner_ = std::shared_ptr<const void>(
+      memory, [](const void* p) { ::operator delete(const_cast<void*>(p), kAlign); });
 }
 
 Tensor Tensor::view(DType dtype, Shape shape, const std::byte* data, std::shared_ptr<const void> owner) {
@@ -155,15 +157,24 @@ void cast_elements(const Tensor& from, Tensor& to) {
 template <class From>
 void cast_from(const Tensor& from, Tensor& to) {
   switch (to.dtype()) {
-    case DType::kBool: return cast_elements<From, bool>(from, to);
-    case DType::kInt8: return cast_elements<From, std::int8_t>(from, to);
-    case DType::kUInt8: return cast_elements<From, std::uint8_t>(from, to);
-    case DType::kInt16: return cast_elements<From, std::int16_t>(from, to);
-    case DType::kInt32: return cast_elements<From, std::int32_t>(from, to);
-    case DType::kInt64: return cast_elements<From, std::int64_t>(from, to);
-    case DType::kFloat32: return cast_elements<From, float>(from, to);
-    case DType::kFloat64: return cast_elements<From, double>(from, to);
-    default: fail("cast from {} to {} is not supported", name_of(from.dtype()), name_of(to.dtype()));
+    case DType::kBool:
+      return cast_elements<From, bool>(from, to);
+    case DType::kInt8:
+      return cast_elements<From, std::int8_t>(from, to);
+    case DType::kUInt8:
+      return cast_elements<From, std::uint8_t>(from, to);
+    case DType::kInt16:
+      return cast_elements<From, std::int16_t>(from, to);
+    case DType::kInt32:
+      return cast_elements<From, std::int32_t>(from, to);
+    case DType::kInt64:
+      return cast_elements<From, std::int64_t>(from, to);
+    case DType::kFloat32:
+      return cast_elements<From, float>(from, to);
+    case DType::kFloat64:
+      return cast_elements<From, double>(from, to);
+    default:
+      fail("cast from {} to {} is not supported", name_of(from.dtype()), name_of(to.dtype()));
   }
 }
 
@@ -187,15 +198,32 @@ Tensor Tensor::cast(DType dtype) const {
   if (dtype == from.dtype()) return from;
   Tensor to(dtype, shape_);
   switch (from.dtype()) {
-    case DType::kBool: cast_from<bool>(from, to); break;
-    case DType::kInt8: cast_from<std::int8_t>(from, to); break;
-    case DType::kUInt8: cast_from<std::uint8_t>(from, to); break;
-    case DType::kInt16: cast_from<std::int16_t>(from, to); break;
-    case DType::kInt32: cast_from<std::int32_t>(from, to); break;
-    case DType::kInt64: cast_from<std::int64_t>(from, to); break;
-    case DType::kFloat32: cast_from<float>(from, to); break;
-    case DType::kFloat64: cast_from<double>(from, to); break;
-    default: check(false, "widened() leaves no half types");
+    case DType::kBool:
+      cast_from<bool>(from, to);
+      break;
+    case DType::kInt8:
+      cast_from<std::int8_t>(from, to);
+      break;
+    case DType::kUInt8:
+      cast_from<std::uint8_t>(from, to);
+      break;
+    case DType::kInt16:
+      cast_from<std::int16_t>(from, to);
+      break;
+    case DType::kInt32:
+      cast_from<std::int32_t>(from, to);
+      break;
+    case DType::kInt64:
+      cast_from<std::int64_t>(from, to);
+      break;
+    case DType::kFloat32:
+      cast_from<float>(from, to);
+      break;
+    case DType::kFloat64:
+      cast_from<double>(from, to);
+      break;
+    default:
+      check(false, "widened() leaves no half types");
   }
   return to;
 }

@@ -23,8 +23,8 @@ bool is_known(const Shape& shape);          // no kUnknown in it
 // The product; an Error when a dimension is negative or the product needs more than 2^46 elements.
 std::int64_t element_count(const Shape& shape);
 
-// An n-dimensional array in row-major order. Copies share the memory. A tensor is writable by whoever made it with
-// Tensor(dtype, shape) and has not handed it out yet; views of a file are never writable.
+// An n-dimensional array in row-major order. Copies share the memory. A tensor is writable by whoever made it
+// with Tensor(dtype, shape) and has not handed it out yet; views of a file are never writable.
 class Tensor {
  public:
   Tensor() = default;
@@ -54,7 +54,8 @@ class Tensor {
   template <class T>
   std::span<const T> data() const {
     check(dtype_ == DTypeOf<T>::value, "a tensor is read as another dtype than it has");
-    check(reinterpret_cast<std::uintptr_t>(data_) % alignof(T) == 0, "a misaligned tensor is read; use aligned()");
+    check(reinterpret_cast<std::uintptr_t>(data_) % alignof(T) == 0,
+          "a misaligned tensor is read; use aligned()");
     return {reinterpret_cast<const T*>(data_), static_cast<std::size_t>(size_)};
   }
   template <class T>
@@ -65,10 +66,10 @@ class Tensor {
   }
 
   bool is_aligned() const { return reinterpret_cast<std::uintptr_t>(data_) % 8 == 0; }
-  Tensor aligned() const;                 // itself, or a copy when the data is misaligned for its dtype
-  Tensor clone() const;                   // a writable copy
-  Tensor reshaped(Shape shape) const;     // the same memory under another shape of equal size
-  Tensor cast(DType dtype) const;         // element by element, as static_cast does; bool is x != 0
+  Tensor aligned() const;              // itself, or a copy when the data is misaligned for its dtype
+  Tensor clone() const;                // a writable copy
+  Tensor reshaped(Shape shape) const;  // the same memory under another shape of equal size
+  Tensor cast(DType dtype) const;      // element by element, as static_cast does; bool is x != 0
 
  private:
   DType dtype_ = DType::kFloat32;
@@ -82,7 +83,8 @@ class Tensor {
 template <class T>
 Tensor Tensor::of(Shape shape, const std::vector<T>& values) {
   Tensor tensor(DTypeOf<T>::value, std::move(shape));
-  check(tensor.size() == static_cast<std::int64_t>(values.size()), "Tensor::of needs one value for each element");
+  check(tensor.size() == static_cast<std::int64_t>(values.size()),
+        "Tensor::of needs one value for each element");
   auto out = tensor.mutable_data<T>();
   for (std::size_t i = 0; i < values.size(); ++i) out[i] = values[i];
   return tensor;

@@ -18,6 +18,12 @@ int count(const Graph& graph, std::string_view op) {
   return n;
 }
 
+void lower(Graph& graph) {
+  to_qdq_form(graph);
+  lower_to_integer(graph);
+  remove_dead_nodes(graph);
+}
+
 Tensor integers_as_floats(Shape shape) {
   Tensor tensor = ramp(std::move(shape));
   for (float& value : tensor.mutable_data<float>()) value = std::rint(value * 127);
@@ -94,7 +100,7 @@ TEST(ToQdqForm, LeavesIntegersThatSomeoneElseReads) {
   Graph before = new_generation();
   before.outputs.push_back(before.nodes[0].outputs[0]);
   Graph after = before;
-  optimize(after);
+  lower(after);
   EXPECT_EQ(attr<std::string>(after.nodes[0], "dtype"), "float32");
   expect_same(before, after, ramp({3, 8}, 5));
 }
@@ -114,14 +120,14 @@ TEST(ToQdqForm, SplitsFakeQuant) {
 TEST(LowerToInteger, RunsLayersInIntegersWithTheirBias) {
   for (bool per_channel : {true, false}) {
     Graph before = old_generation(per_channel), after = before;
-    optimize(after);
+    lower(after);
     verify(after);
     EXPECT_EQ(count(after, "qconv2d"), 2);
     EXPECT_EQ(count(after, "conv2d") + count(after, "add") + count(after, "dequantize"), 0);
     expect_same(before, after, ramp({2, 3, 6, 6}, 5));
   }
   Graph before = new_generation(), after = before;
-  optimize(after);
+  lower(after);
   EXPECT_EQ(count(after, "qmatmul"), 1);
   EXPECT_EQ(count(after, "add"), 0);
   expect_same(before, after, ramp({3, 8}, 5));
@@ -135,7 +141,7 @@ TEST(LowerToInteger, ABiasAlongTheWidthIsNoBias) {
   ValueId w =
       b.op("dequantize", {b.constant("w", integers_as_floats({4, 3, 1, 1}).cast(DType::kInt8)), scale});
   Graph before = b.build({b.add(b.conv2d(dq, w), b.constant("row", ramp({4}, 8)))}), after = before;
-  optimize(after);
+  lower(after);
   EXPECT_EQ(count(after, "qconv2d"), 1);
   EXPECT_EQ(count(after, "add"), 1);
   expect_same(before, after, ramp({1, 3, 4, 4}, 5));
