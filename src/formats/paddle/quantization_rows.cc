@@ -54,13 +54,26 @@ void add_scale_output(NewOp& op) {
     if (slot == "InScale") op.outputs.emplace_back("OutScale", arguments);
 }
 
+// Paddle wants a zero point and never reads it: any variable will do where the graph has none.
+void add_zero_point(NewOp& op) {
+  std::vector<std::string> scale;
+  for (const auto& [slot, arguments] : op.inputs) {
+    if (slot == "ZeroPoint") return;
+    if (slot == "Scale") scale = arguments;
+  }
+  op.inputs.emplace_back("ZeroPoint", scale);
+}
+
 void write_quantize(const Graph& graph, const Node& node, NewOp& op) {
   bool away = attr<std::string>(node, "rounding") == "away";
   if (attr<std::string>(node, "unit") != "abs_max")
     fail("{}: Paddle's scales are in abs_max", describe(graph, node));
   write_test(op);
   set_attr(op, "round_type", AttrType::kInt, std::int64_t{away});
-  if (!away) return set_attr(op, "only_observer", AttrType::kBoolean, std::int64_t{0});
+  if (!away) {
+    add_zero_point(op);
+    return set_attr(op, "only_observer", AttrType::kBoolean, std::int64_t{0});
+  }
   std::string x = graph.value(node.inputs.at(0)).name, scale = graph.value(node.inputs.at(1)).name;
   bool channel_wise = attr<std::int64_t>(node, "axis") != -1;
   op.type = channel_wise ? "fake_channel_wise_quantize_abs_max" : "fake_quantize_range_abs_max";
@@ -73,6 +86,7 @@ void write_dequantize(const Graph& graph, const Node& node, NewOp& op) {
   if (attr<std::string>(node, "unit") != "abs_max")
     fail("{}: Paddle's scales are in abs_max", describe(graph, node));
   write_test(op);
+  add_zero_point(op);
   set_attr(op, "only_observer", AttrType::kBoolean, std::int64_t{0});
 }
 
@@ -84,6 +98,7 @@ void write_observer(const Graph&, const Node& node, NewOp& op) {
     return;
   }
   write_test(op);
+  add_zero_point(op);
   set_attr(op, "quant_axis", AttrType::kInt, std::int64_t{-1});
   set_attr(op, "only_observer", AttrType::kBoolean, std::int64_t{1});
 }
