@@ -7,6 +7,7 @@ namespace octet::paddle {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 
 TEST(Program, AttributesOfEveryTypeComeBack) {
   std::string op =
@@ -68,6 +69,31 @@ TEST(Program, EveryDTypeHasACode) {
   }
   DType none;
   EXPECT_FALSE(dtype_from_code(23, &none));
+}
+
+std::string error_of(const std::string& op) {
+  std::string bytes = write_program({}, {op}, nullptr);
+  try {
+    parse_program(bytes);
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), Error::Kind::kUser);
+    return error.what();
+  }
+  return "no error";
+}
+
+// Found by fuzz/pdmodel_fuzz.cc: protozero only asserts this, and without asserts reads on in the middle of a
+// field.
+TEST(Program, AFieldOfTheWrongTypeIsAnError) {
+  EXPECT_EQ(error_of("\x1a\x04relu"), "no error");                            // the op's type as text
+  EXPECT_THAT(error_of("\x18\x04"), HasSubstr("it is damaged"));              // as a number
+  EXPECT_THAT(error_of("\x0d\x01\x02\x03\x04"), HasSubstr("it is damaged"));  // its inputs as a float
+}
+
+TEST(Program, ANameWithALineBreakIsAnError) {
+  EXPECT_THAT(error_of("\x1a\x05re\nlu"), HasSubstr("control characters"));
+  EXPECT_THAT(error_of(write_op({"relu", {{"X", {"\x1b[2J"}}}, {}, {}})), HasSubstr("control characters"));
+  EXPECT_EQ(error_of(write_op({"relu", {{"X", {"gr\u00f6\u00dfe"}}}, {}, {}})), "no error");
 }
 
 }  // namespace
