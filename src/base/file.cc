@@ -7,8 +7,10 @@
 
 #include <cerrno>
 #include <cstring>
+#include <random>
 
 #include "base/error.h"
+#include "base/unfinished.h"
 
 namespace octet {
 namespace fs = std::filesystem;
@@ -55,6 +57,7 @@ struct AtomicFiles::File {
   fs::path path;
   fs::path temporary;
   int fd = -1;
+  int unfinished = -1;  // for a signal; see unfinished.h
   std::vector<std::byte> buffer;
 };
 
@@ -77,22 +80,23 @@ AtomicFiles::~AtomicFiles() {
   for (File& file : files_) {
     if (file.fd >= 0) ::close(file.fd);
     if (!file.temporary.empty()) ::unlink(file.temporary.c_str());
+    forget_unfinished(file.unfinished);
   }
 }
 
 void AtomicFiles::begin(const fs::path& path) {
   finish_current();
   if (fs::is_directory(path)) fail("{}: is a directory, expected a file name", path.string());
-  std::string pattern = path.string() + ".tmpXXXXXX";
   File file;
   file.path = path;
-  file.fd = ::mkostemp(pattern.data(), O_CLOEXEC);
-  if (file.fd < 0) fail("{}: cannot create: {}", path.string(), std::strerror(errno));
-  file.temporary = pattern;
-  // mkostemp makes files private; give this one the mode that an ordinary new file would have.
-  mode_t mask = ::umask(0);
-  ::umask(mask);
-  ::fchmod(file.fd, 0666 & ~mask);
+  file.temporary = path.string() + fmt::format(".tmp{:08x}", std::random_device{}());
+  file.unfinished = remember_unfinished(file.temporary.c_str());  // first, or a signal could come in between
+  file.fd = ::open(file.temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+  if (file.fd < 0) {
+    int error = errno;
+    forget_unfinished(file.unfinished);
+    fail("{}: cannot create: {}", path.string(), std::strerror(error));
+  }
   files_.push_back(std::move(file));
 }
 
@@ -124,6 +128,7 @@ void AtomicFiles::commit() {
     if (::rename(file.temporary.c_str(), file.path.c_str()) != 0)
       fail("{}: cannot rename into place: {}", file.path.string(), std::strerror(errno));
     file.temporary.clear();
+    forget_unfinished(file.unfinished);
   }
   files_.clear();
 }

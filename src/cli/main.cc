@@ -6,6 +6,7 @@
 #include <system_error>
 
 #include "base/error.h"
+#include "base/unfinished.h"
 #include "cli/command.h"
 #include "cli/output.h"
 #include "octet/version.h"
@@ -111,6 +112,8 @@ int run_and_report(std::span<const std::string> words) {
 
 int main(int argc, char** argv) {
   std::signal(SIGPIPE, SIG_IGN);  // a closed pipe is an error of write(), handled in output.cc
+  std::signal(SIGXFSZ, SIG_IGN);  // as is a file that reaches the limit on sizes
+  octet::remove_unfinished_on_signals();
   octet::cli::occupy_standard_streams();
   std::vector<std::string> words(argv + (argc > 0), argv + argc);
   return octet::cli::run_and_report(words);

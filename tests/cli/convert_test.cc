@@ -81,5 +81,34 @@ TEST(ConvertCommand, BadTargetsAreNamed) {
   EXPECT_FALSE(std::filesystem::exists(box / "copy"));
 }
 
+// A model that takes a while to write.
+void save_large_model(const std::filesystem::path& path) {
+  Builder b;
+  ValueId x = b.input("x", {kUnknown, 4096});
+  ValueId y = b.matmul(x, b.constant("weight", Tensor(DType::kFloat32, {4096, 4096})));
+  Model(std::make_shared<const Graph>(b.build({y}))).save(path);
+}
+
+TEST(ConvertCommand, KilledWhileItWritesItLeavesNothing) {
+  TempDir dir;
+  save_large_model(dir / "model");
+  // Killed as soon as a file appears; on a busy machine that can be too late, so there are some attempts.
+  ProgramResult result = run_shell(
+      "for i in {1..20}; do mkdir copy; octet convert --model model --output copy >&2 & "
+      "until compgen -G 'copy/*' >&2; do :; done; kill $!; wait $! && { rm -r copy; continue; }; echo $?; ls "
+      "copy; break; done",
+      dir.path());
+  EXPECT_EQ(result.out, "143\n") << result.err;
+}
+
+TEST(ConvertCommand, ALimitOnFileSizesIsAnErrorThatLeavesNothing) {
+  TempDir dir;
+  save_large_model(dir / "model");
+  ProgramResult result = run_shell("ulimit -f 1000; octet convert --model model --output copy", dir.path());
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_THAT(result.err, HasSubstr("copy/inference.pdiparams: cannot write: File too large"));
+  EXPECT_TRUE(std::filesystem::is_empty(dir / "copy"));
+}
+
 }  // namespace
 }  // namespace octet
