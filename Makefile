@@ -6,7 +6,7 @@ BUILD = cmake --build -j $(JOBS) --preset
 # The Python tests are registered when CMake knows the Python that has Paddle, the fuzz run when it knows the targets.
 TEST_OPTIONS = -DOCTET_PYTHON=$$(tools/setup --python) -DOCTET_FUZZ_BUILD=$(CURDIR)/build/fuzz
 
-.PHONY: help setup build test quickstart bench format lint asan tsan fuzz install clean
+.PHONY: help setup build test quickstart bench bench-peers format lint asan tsan fuzz install clean
 
 help:
 	@sed -n 's/^## //p' $(MAKEFILE_LIST)
@@ -38,6 +38,10 @@ bench: setup
 	@cmake --preset release --log-level=WARNING -DOCTET_BENCH=ON
 	@$(BUILD) release --target octet_bench
 	@build/release/octet_bench
+
+## make bench-peers  octet against OpenVINO, ONNX Runtime, Paddle, ncnn and MNN; writes bench/results/peers.md
+bench-peers:
+	@bench/peers/run $(PEERS)
 
 ## make format       clang-format on every source
 format: setup
