@@ -4,6 +4,7 @@
 #include <sys/resource.h>
 
 #include <chrono>
+#include <ctime>
 #include <fstream>
 #include <iostream>
 #include <nlohmann/json.hpp>
@@ -34,6 +35,12 @@ long preemptions() {
   rusage usage{};
   ::getrusage(RUSAGE_SELF, &usage);
   return usage.ru_nivcsw;
+}
+
+double cpu_ms() {
+  timespec time{};
+  ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) * 1e3 + static_cast<double>(time.tv_nsec) * 1e-6;
 }
 
 void say(const Json& json) {
@@ -69,10 +76,11 @@ void work(const std::string& model, const Tensor& x, const Tensor& expected, int
     Json times = Json::array();
     for (int i = 0; i < runs; ++i) {
       long preempted = preemptions();
+      double cpu_start = cpu_ms();
       start = Clock::now();
       predictor->run();
       double ms = ms_since(start);
-      times.push_back({ms, preemptions() - preempted});
+      times.push_back({ms, cpu_ms() - cpu_start, preemptions() - preempted});
     }
     say(times);
   }

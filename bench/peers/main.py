@@ -12,6 +12,7 @@ that hasn't is only printed.
 import argparse
 import datetime
 import fcntl
+import functools
 import hashlib
 import json
 import os
@@ -61,26 +62,28 @@ def last_line(text):
     return (lines[-1] if lines else "it ended without a word")[:160].replace("|", "/")
 
 
+@functools.lru_cache(maxsize=None)  # several variants may need the step, and one failure is enough
 def make(step, model, folder):
-    """Makes what a step makes, and what it needs, unless it is there. Returns why that failed, or None."""
-    _, product, before = steps.STEPS[step]
-    if (folder / product).exists():
+    """Makes what a step makes, and what it works on, unless it is there. Returns why that failed, or None."""
+    done = folder / f"{step}.done"
+    if done.exists():
         return None
-    for needed in before:
-        reason = make(needed, model, folder)
-        if reason:
-            return reason
-    say(f"{model.name}: {step} ...")
-    python = environments.environment_python(model.environment if step == "export" else "engines")
+    before = steps.STEPS[step][1]
+    reason = before and make(before, model, folder)
+    if reason:
+        return reason
+    say(f"{model}: {step} ...")
+    python = environments.environment_python(models.MODELS[model].environment if step == "export" else "engines")
     environment = os.environ | {"FLAGS_enable_pir_api": "0", "GLOG_minloglevel": "2", "PYTHONHASHSEED": "0"}
     # In a folder of its own, since some of the tools write into the current one.
     with tempfile.TemporaryDirectory() as scratch:
-        result = subprocess.run([python, HERE / "steps.py", step, model.name, folder], cwd=scratch, env=environment,
+        result = subprocess.run([python, HERE / "steps.py", step, model, folder], cwd=scratch, env=environment,
                                 stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace")
     (folder / f"{step}.log").write_text(result.stdout)
-    if result.returncode == 0 and (folder / product).exists():
-        return None
-    return f"{step}: {last_line(result.stdout)}"
+    if result.returncode != 0:
+        return f"{step}: {last_line(result.stdout)}"
+    done.touch()
+    return None
 
 
 def prepare(model, variants):
@@ -89,7 +92,7 @@ def prepare(model, variants):
     folder.mkdir(parents=True, exist_ok=True)
     with open(folder / ".lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        return folder, {variant: make(NEEDS[variant], model, folder) for variant in variants}
+        return folder, {variant: make(NEEDS[variant], model.name, folder) for variant in variants}
 
 
 class Worker:
@@ -157,7 +160,7 @@ def measure(model, threads, folder, failures, options):
     rounds = min(ROUNDS, options.runs)
     turns = {}
     for worker in workers:
-        ms = min(time for time, _ in worker.run(3))
+        ms = min(ms for ms, _, _ in worker.run(3))
         turns[worker] = (0, 1) if ms > SLOW_MS else (WARM_UP, -(-options.runs // rounds))
     for _ in range(rounds):
         for worker in list(workers):
@@ -170,11 +173,11 @@ def measure(model, threads, folder, failures, options):
             if threads > 1:
                 time.sleep(0.25)  # the threads of some engines spin for a fifth of a second before they sleep
     for worker in workers:
-        times = [ms for ms, _ in worker.times]
+        ms, cpu_ms, preempted = zip(*worker.times)
         rows.append({
-            "engine": worker.engine, "precision": worker.precision, "min_ms": min(times), "median_ms": statistics.median(times),
-            "runs": len(times), "undisturbed_runs": sum(preempted == 0 for _, preempted in worker.times),
-        } | worker.hello | worker.close() | {"ms": [round(ms, 4) for ms in times]})
+            "engine": worker.engine, "precision": worker.precision, "min_ms": min(ms), "median_ms": statistics.median(ms),
+            "min_cpu_ms": min(cpu_ms), "runs": len(ms), "undisturbed_runs": preempted.count(0),
+        } | worker.hello | worker.close() | {"ms": [round(time, 4) for time in ms]})
     if model.name == LOAD_MODEL and threads == 1:
         measure_load(rows, folder, cores, options)
     order = [variant for variant in failures]

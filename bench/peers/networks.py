@@ -4,6 +4,7 @@ Only EfficientNet-Lite0 and the OCR models have trained weights. The others have
 photos so that activations neither explode nor die: time does not depend on more than that.
 """
 
+import collections
 import importlib.util
 import pathlib
 import pickle
@@ -119,7 +120,7 @@ def read_torch_weights(path):
     class Unpickler(pickle.Unpickler):
         def find_class(self, module, name):
             if name == "OrderedDict":
-                return dict
+                return collections.OrderedDict
             if name in types_of:
                 return types_of[name]
             if name.startswith("_rebuild_tensor"):
@@ -149,12 +150,12 @@ def bisenetv2():
 
     import paddle
 
-    sys.modules["cv2"] = unittest.mock.MagicMock()  # imported by the package's helpers, never called here
     folder = package_folder("paddleseg")
-    for name, path in (("paddleseg", folder), ("paddleseg.models", folder / "models")):
+    for name in ("paddleseg", "paddleseg.models", "paddleseg.cvlibs"):
         sys.modules[name] = types.ModuleType(name)
-        sys.modules[name].__path__ = [str(path)]
-    sys.modules["paddleseg"].models = sys.modules["paddleseg.models"]
+        sys.modules[name].__path__ = [str(folder.parent / name.replace(".", "/"))]
+    # Imported, and called only to read trained weights
+    sys.modules["paddleseg"].utils = sys.modules["paddleseg.utils"] = unittest.mock.MagicMock()
     network = importlib.import_module("paddleseg.models.bisenet").BiSeNetV2(num_classes=19)
 
     class FirstOutput(paddle.nn.Layer):

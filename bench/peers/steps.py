@@ -7,6 +7,7 @@ Each engine gets the model in its own format, made by its own tools as their doc
 import logging
 import os
 import pathlib
+import re
 import subprocess
 import sys
 
@@ -110,8 +111,21 @@ def ncnn(model, folder):
     subprocess.run([program, folder / "model.onnx", f"inputshape={shape}", "fp16=0", f"ncnnparam={folder}/ncnn.param",
                     f"ncnnbin={folder}/ncnn.bin", f"ncnnpy={folder}/ncnn.py", f"pnnxparam={folder}/pnnx.param",
                     f"pnnxbin={folder}/pnnx.bin", f"pnnxpy={folder}/pnnx.py", f"pnnxonnx={folder}/pnnx.onnx"], check=True)
-    for rest in ("ncnn.py", "pnnx.param", "pnnx.bin", "pnnx.py", "pnnx.onnx"):
+    resize_to_interp(folder)
+    for rest in ("ncnn.py", "pnnx.param", "pnnx.bin", "pnnx.py", "pnnx.onnx", "model.pnnxsim.onnx"):
         (folder / rest).unlink(missing_ok=True)
+
+
+def resize_to_interp(folder):
+    """pnnx leaves ONNX's bilinear Resize as it is; ncnn's name for it is Interp (0: kind, 3 and 4: height and width)."""
+    sizes = dict(re.findall(r"^Resize +(\S+) .*mode=linear .*sizes=\(([\d,]+)\)", (folder / "pnnx.param").read_text(), re.MULTILINE))
+
+    def interp(match):
+        height, width = sizes[match[1]].split(",")[2:]
+        return f"Interp {match[1]} {match[2]} 0=2 3={height} 4={width}"
+
+    param = (folder / "ncnn.param").read_text()
+    (folder / "ncnn.param").write_text(re.sub(r"^Resize +(\S+) +(.*)$", interp, param, flags=re.MULTILINE))
 
 
 def mnn(model, folder):
@@ -122,16 +136,16 @@ def mnn(model, folder):
                        "--bizCode", "octet"])
 
 
-# step -> what it makes, the file by which it is known to be done, and the steps before it
+# step -> what makes it, and the step that it works on
 STEPS = {
-    "export": (export, "y.npy", ()),
-    "paddle_int8": (paddle_int8, "int8/inference.pdmodel", ("export",)),
-    "onnx": (onnx, "model.onnx", ("export",)),
-    "onnx_int8": (onnx_int8, "int8.onnx", ("onnx",)),
-    "openvino": (openvino_fp32, "openvino.xml", ("export",)),
-    "openvino_int8": (openvino_int8, "openvino_int8.xml", ("export",)),
-    "ncnn": (ncnn, "ncnn.param", ("onnx",)),
-    "mnn": (mnn, "model.mnn", ("onnx",)),
+    "export": (export, None),
+    "paddle_int8": (paddle_int8, "export"),
+    "onnx": (onnx, "export"),
+    "onnx_int8": (onnx_int8, "onnx"),
+    "openvino": (openvino_fp32, "export"),
+    "openvino_int8": (openvino_int8, "export"),
+    "ncnn": (ncnn, "onnx"),
+    "mnn": (mnn, "onnx"),
 }
 
 

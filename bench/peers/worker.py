@@ -2,7 +2,7 @@
 """One engine with one model: worker.py ENGINE PRECISION FOLDER THREADS
 
 Says {"version", "cosine", "load_ms", "loaded_bytes"} once it is ready; then answers each line "N" with the times of N runs,
-[[ms, involuntary context switches], ...]; at the end of the input it says {"peak_bytes"}. All in JSON, a line each.
+[[ms, ms of CPU time, involuntary context switches], ...]; at the end of the input it says {"peak_bytes"}. All in JSON, a line each.
 octet's counterpart is ../peers_worker.cc.
 """
 
@@ -121,10 +121,10 @@ def cosine(a, b):
 
 def measure(run):
     preempted = resource.getrusage(resource.RUSAGE_SELF).ru_nivcsw
-    start = time.perf_counter()
+    cpu, start = time.process_time(), time.perf_counter()
     run()
-    stop = time.perf_counter()
-    return [(stop - start) * 1e3, resource.getrusage(resource.RUSAGE_SELF).ru_nivcsw - preempted]
+    stop, cpu_stop = time.perf_counter(), time.process_time()
+    return [(stop - start) * 1e3, (cpu_stop - cpu) * 1e3, resource.getrusage(resource.RUSAGE_SELF).ru_nivcsw - preempted]
 
 
 def main():
