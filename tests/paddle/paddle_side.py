@@ -49,9 +49,9 @@ def _predictor(folder, stamp, ir_optim):
     from paddle import inference
 
     config = inference.Config(*model_paths(folder))
-    config.enable_mkldnn() if ir_optim == "onednn" else config.disable_mkldnn()
+    config.disable_mkldnn()
     config.disable_glog_info()
-    config.switch_ir_optim(bool(ir_optim))
+    config.switch_ir_optim(ir_optim)
     config.set_cpu_math_library_num_threads(1)
     return inference.create_predictor(config)
 

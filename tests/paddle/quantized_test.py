@@ -58,13 +58,7 @@ class QuantizedTest(collection.PaddleTestCase):
         cosine = np.sum(found * expected, 1) / (np.linalg.norm(found, axis=1) * np.linalg.norm(expected, axis=1))
         self.assertGreaterEqual(cosine.mean(), 0.997)
         self.assertGreaterEqual(cosine.min(), 0.98)  # one flipped rounding can travel: Paddle's own answers to x and x*(1+1e-6) reach 0.9995
-        agreement = np.mean(found.argmax(1) == expected.argmax(1))
-        if agreement < 0.99:
-            # The largest logits of a network that is not trained lie close together, and a flipped rounding swaps them. Then Paddle is the
-            # measure: its plain kernels and its oneDNN kernels, which only sum in another order, must not agree better.
-            own = np.concatenate([result[output] for result in self.paddle.run(folder, feeds, "onednn")])
-            self.assertGreaterEqual(agreement, np.mean(own.argmax(1) == expected.argmax(1)))
-            self.assertGreaterEqual(agreement, 0.95)
+        self.assertGreaterEqual(np.mean(found.argmax(1) == expected.argmax(1)), 0.99)
         self.assertGreater(np.unique(expected.argmax(1)).size, 1, "Paddle gives one answer to all pictures: top-1 would prove nothing")
 
 
