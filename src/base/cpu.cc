@@ -36,6 +36,7 @@ std::vector<CpuFeature> detect_features() {
           {"fma", __builtin_cpu_supports("fma") != 0},
           {"avx512f", __builtin_cpu_supports("avx512f") != 0},
           {"avx512bw", __builtin_cpu_supports("avx512bw") != 0},
+          {"avx512dq", __builtin_cpu_supports("avx512dq") != 0},
           {"avx512vl", __builtin_cpu_supports("avx512vl") != 0},
           {"avx512vnni", __builtin_cpu_supports("avx512vnni") != 0},
           {"avxvnni", has_avx_vnni()}};

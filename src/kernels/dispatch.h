@@ -7,19 +7,20 @@
 
 namespace octet {
 
-// An implementation of the kernels, chosen once when a model is prepared.
+// An instruction set that the kernels are built for, chosen once when a model is prepared.
 struct Isa {
-  std::string_view name;   // what --isa takes
-  bool available = false;  // built in, and this CPU has it
+  std::string_view name;             // what --isa takes
+  bool available = false;            // built in, and this CPU has it
+  const simd::Simd* simd = nullptr;  // its vector routines; null for "ref" and what is not available
 };
 
-// All names, the plainest first. The last available one is the default.
-std::vector<Isa> isa_list();
+// All of them, the plainest first. The last available one is the default.
+const std::vector<Isa>& isa_list();
 
 // "" is the default. An Error when there is no such implementation here; it lists those that there are.
-std::string_view choose_isa(std::string_view name);
+const Isa& choose_isa(std::string_view name);
 
-// The kernel of an op; null when no implementation has it.
-Kernel find_kernel(std::string_view op, std::string_view isa);
+// The best way to run a node; null when no implementation has its op.
+const Implementation* find_implementation(const PrepareArgs& args);
 
 }  // namespace octet

@@ -1,4 +1,5 @@
 #pragma once
+#include <memory>
 #include <span>
 
 #include "base/threads.h"
@@ -6,17 +7,65 @@
 
 namespace octet {
 
+namespace simd {
+struct Simd;
+}
+
+// What an implementation makes of a node's constants once, before the first run: packed weights. Shared by
+// all predictors of a model; what it makes later must be guarded.
+struct Prepared {
+  virtual ~Prepared() = default;
+};
+
 // What a kernel works on: one node, its inputs (null where an optional one is absent) and its outputs,
-// allocated with the shapes that the op table inferred.
+// allocated with the shapes that the op table inferred. Tensors keep their logical shape, N C H W for images;
+// whether memory is in that order is the implementation's layout.
 struct KernelArgs {
   const Node& node;
   std::span<const Tensor* const> inputs;
   std::span<Tensor> outputs;
   ThreadPool& pool;
+  const simd::Simd* simd = nullptr;     // the vector routines of this CPU; null for the reference kernels
+  const Prepared* prepared = nullptr;   // what Implementation::prepare made
+  std::span<std::byte> scratch = {};    // what Implementation::scratch asked for, 64-byte aligned
 
   const Tensor* input(std::size_t i) const { return i < inputs.size() ? inputs[i] : nullptr; }
 };
 
 using Kernel = void (*)(const KernelArgs& args);
+
+// In which order a kernel wants images (tensors of 4 dimensions) in memory.
+enum class LayoutNeed : std::uint8_t {
+  kPlain,         // N C H W, all of them
+  kChannelsLast,  // N H W C, all of them
+  kSame,          // either, but all of them the same
+};
+
+struct PrepareArgs {
+  const Graph& graph;
+  const Node& node;
+  const simd::Simd* simd;
+
+  const Value* value(std::size_t i) const {
+    return i < node.inputs.size() && node.inputs[i] != kNoValue ? &graph.value(node.inputs[i]) : nullptr;
+  }
+  // A constant input; empty when it is absent or not constant.
+  Tensor constant(std::size_t i) const { return value(i) ? value(i)->constant : Tensor(); }
+};
+
+// One way to run an op.
+struct Implementation {
+  std::string_view op;
+  std::string_view name;  // what a profile shows, "gemm" or "ref"
+  LayoutNeed layout = LayoutNeed::kPlain;
+  Kernel run = nullptr;
+  // Whether it can run this node; null: every node of the op.
+  bool (*fits)(const PrepareArgs& args) = nullptr;
+  std::shared_ptr<const Prepared> (*prepare)(const PrepareArgs& args) = nullptr;
+  // Bytes of scratch memory for a run; the tensors of `args` have shapes and, but for constants, no data.
+  std::size_t (*scratch)(const KernelArgs& args) = nullptr;
+  // It only reads the constants in `prepare`, so nobody needs to keep them. Their shapes stay.
+  bool drops_constants = false;
+};
 
 }  // namespace octet

@@ -1,5 +1,6 @@
 #include "graph/ops/convolution.h"
 
+#include "graph/ops/epilogue.h"
 #include "graph/ops/geometry.h"
 #include "graph/ops/ops.h"
 
@@ -31,21 +32,15 @@ void require_groups(std::int64_t channels, std::int64_t per_group, std::int64_t 
 void infer_conv2d(const Node& node, Inputs inputs, Outputs outputs) {
   require_float(*inputs[0], "x");
   require_float(*inputs[1], "weight");
-  outputs[0] = {DType::kFloat32, conv_shape(node, inputs[0]->shape, inputs[1]->shape), nullptr};
-  if (const ValueInfo* bias = input_at(inputs, 2)) {
-    require_float(*bias, "bias");
-    require_vector(*bias, "bias", outputs[0].shape[1]);
-  }
+  Shape out = conv_shape(node, inputs[0]->shape, inputs[1]->shape);
+  infer_linear_epilogue(node, inputs, 2, out, out[1], outputs);
 }
 
 void infer_conv2d_transpose(const Node& node, Inputs inputs, Outputs outputs) {
   require_float(*inputs[0], "x");
   require_float(*inputs[1], "weight");
-  outputs[0] = {DType::kFloat32, conv_transpose_shape(node, inputs[0]->shape, inputs[1]->shape), nullptr};
-  if (const ValueInfo* bias = input_at(inputs, 2)) {
-    require_float(*bias, "bias");
-    require_vector(*bias, "bias", outputs[0].shape[1]);
-  }
+  Shape out = conv_transpose_shape(node, inputs[0]->shape, inputs[1]->shape);
+  infer_linear_epilogue(node, inputs, 2, out, out[1], outputs);
 }
 
 }  // namespace
@@ -87,9 +82,10 @@ Shape conv_transpose_shape(const Node& node, const Shape& x, const Shape& weight
 }
 
 std::vector<OpSpec> convolution() {
+  std::vector<std::string_view> inputs = {"x", "weight", "bias?", "out_scale?", "residual?"};
   return {
-      {"conv2d", {"x", "weight", "bias?"}, {"y"}, conv_attrs(), infer_conv2d},
-      {"conv2d_transpose", {"x", "weight", "bias?"}, {"y"}, conv_transpose_attrs(), infer_conv2d_transpose},
+      {"conv2d", inputs, {"y", "float?"}, with_epilogue(conv_attrs()), infer_conv2d},
+      {"conv2d_transpose", inputs, {"y", "float?"}, with_epilogue(conv_transpose_attrs()), infer_conv2d_transpose},
   };
 }
 

@@ -1,4 +1,4 @@
-#include "graph/ops/infer.h"
+#include "graph/ops/epilogue.h"
 #include "graph/ops/ops.h"
 
 namespace octet::ops {
@@ -11,6 +11,17 @@ void infer_binary(const Node& node, Inputs inputs, Outputs outputs) {
   require_dtype(x, "x", {DType::kFloat32, DType::kInt32, DType::kInt64});
   require_dtype(y, "y", {x.dtype});
   outputs[0] = {x.dtype, broadcast(x.shape, y.shape, attr<std::int64_t>(node, "axis")).out};
+}
+
+// add and mul have an epilogue, on floats.
+void infer_binary_epilogue(const Node& node, Inputs inputs, Outputs outputs) {
+  infer_binary(node, inputs, outputs);
+  if (outputs[0].dtype == DType::kFloat32) {
+    Shape out = outputs[0].shape;
+    infer_epilogue(node, input_at(inputs, 2), out, outputs);
+  } else if (input_at(inputs, 2) || !attr<std::string>(node, "activation").empty()) {
+    fail("x is {}; only floats have an epilogue", name_of(outputs[0].dtype));
+  }
 }
 
 void infer_scale(const Node&, Inputs inputs, Outputs outputs) {
@@ -38,7 +49,10 @@ void infer_identity(const Node&, Inputs inputs, Outputs outputs) {
 
 std::vector<OpSpec> elementwise() {
   std::vector<OpSpec> specs;
-  for (std::string_view name : {"add", "sub", "mul", "div", "max", "min", "pow"})
+  for (std::string_view name : {"add", "mul"})
+    specs.push_back(
+        {name, {"x", "y", "out_scale?"}, {"z", "float?"}, with_epilogue({{"axis", -1}}), infer_binary_epilogue});
+  for (std::string_view name : {"sub", "div", "max", "min", "pow"})
     specs.push_back({name, {"x", "y"}, {"z"}, {{"axis", -1}}, infer_binary});
   specs.push_back({"scale",
                    {"x", "scale?"},

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "graph/ops/epilogue.h"
 #include "graph/ops/ops.h"
 
 namespace octet::ops {
@@ -12,7 +13,7 @@ void infer_matmul(const Node& node, Inputs inputs, Outputs outputs) {
   require_float(*inputs[1], "y");
   MatmulShape shape = matmul_shape(inputs[0]->shape, inputs[1]->shape, attr<bool>(node, "transpose_x"),
                                    attr<bool>(node, "transpose_y"));
-  outputs[0] = {DType::kFloat32, shape.out, nullptr};
+  infer_linear_epilogue(node, inputs, 2, shape.out, shape.columns, outputs);
 }
 
 void infer_matmul_flat(const Node& node, Inputs inputs, Outputs outputs) {
@@ -30,7 +31,7 @@ void infer_matmul_flat(const Node& node, Inputs inputs, Outputs outputs) {
   merge_dims(product(x, split[0], x.size()), product(y, 0, split[1]), "the columns of x and the rows of y");
   Shape out(x.begin(), x.begin() + static_cast<std::ptrdiff_t>(split[0]));
   out.insert(out.end(), y.begin() + static_cast<std::ptrdiff_t>(split[1]), y.end());
-  outputs[0] = {DType::kFloat32, out, nullptr};
+  infer_linear_epilogue(node, inputs, 2, out, product(y, split[1], y.size()), outputs);
 }
 
 }  // namespace
@@ -64,16 +65,17 @@ MatmulShape matmul_shape(const Shape& x, const Shape& y, bool transpose_x, bool 
 }
 
 std::vector<OpSpec> matmul() {
+  std::vector<std::string_view> inputs = {"x", "y", "bias?", "out_scale?", "residual?"};
   return {
       {"matmul",
-       {"x", "y"},
-       {"z"},
-       {{"transpose_x", false}, {"transpose_y", false}, {"alpha", 1.0}},
+       inputs,
+       {"z", "float?"},
+       with_epilogue({{"transpose_x", false}, {"transpose_y", false}, {"alpha", 1.0}}),
        infer_matmul},
       {"matmul_flat",
-       {"x", "y"},
-       {"z"},
-       {{"x_num_col_dims", std::int64_t{1}}, {"y_num_col_dims", std::int64_t{1}}},
+       inputs,
+       {"z", "float?"},
+       with_epilogue({{"x_num_col_dims", std::int64_t{1}}, {"y_num_col_dims", std::int64_t{1}}}),
        infer_matmul_flat},
   };
 }

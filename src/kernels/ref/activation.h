@@ -28,7 +28,7 @@ inline float hard_sigmoid_of(float x, float slope, float offset) {
 }
 
 inline float hard_swish_of(float x, float threshold, float scale, float offset) {
-  return x * clamp_to(x + offset, 0.0f, threshold) / scale;
+  return x * clamp_to(x + offset, 0.0f, threshold) * (1.0f / scale);
 }
 
 inline float swish_of(float x, float beta) {

@@ -16,9 +16,9 @@ std::vector<std::int64_t> Grid::offsets(std::int64_t channels) const {
   std::vector<std::int64_t> offsets;
   offsets.reserve(static_cast<std::size_t>(channels) * y.taps.size() * x.taps.size());
   auto columns = static_cast<std::int64_t>(x.remainders.size());
-  for (std::int64_t c = 0; c < channels; ++c)
-    for (const GridAxis::Tap& ty : y.taps)
-      for (const GridAxis::Tap& tx : x.taps) {
+  for (const GridAxis::Tap& ty : y.taps)
+    for (const GridAxis::Tap& tx : x.taps)
+      for (std::int64_t c = 0; c < channels; ++c) {
         std::int64_t part = ty.part * columns + tx.part;
         offsets.push_back(c * plane() + (part * y.cells + ty.shift) * x.cells + tx.shift);
       }

@@ -10,7 +10,7 @@
 //
 // The image is first laid out such that every tap of the kernel reads contiguous memory: padded with zeros
 // and, for a stride s, split into the positions that leave the same remainder modulo s. A row of outputs is
-// then sum_products() over the taps in the order (input channel, ky, kx), whatever the strides, paddings and
+// then sum_products() over the taps in the order (ky, kx, input channel), whatever the strides, paddings and
 // dilations.
 namespace octet::ref {
 
@@ -92,7 +92,10 @@ void convolve(const KernelArgs& args, Finish finish) {
       std::int64_t channel = task % out_channels, first = task / out_channels * task_rows;
       const T* source = cells.data() + channel / per_group * group_channels * grid.plane();
       const In* taps = weight.data<In>().data() + channel * terms;
-      std::vector<T> weights(taps, taps + terms);
+      std::vector<T> weights;  // in the order of the sum
+      for (std::int64_t tap = 0; tap < terms / group_channels; ++tap)
+        for (std::int64_t c = 0; c < group_channels; ++c)
+          weights.push_back(static_cast<T>(taps[c * (terms / group_channels) + tap]));
       std::vector<T> sums(static_cast<std::size_t>(piece_cells));
       for (std::int64_t row = first; row < std::min(first + task_rows, rows); row += piece_rows) {
         std::int64_t count = std::min(piece_rows, std::min(first + task_rows, rows) - row);

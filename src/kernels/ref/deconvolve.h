@@ -5,7 +5,7 @@
 //
 // Input i touches the output at p = i*stride + k*dilation (before cropping). The outputs whose p leaves the
 // same remainder modulo the stride are touched by the same taps, and for them the op is a convolution of
-// stride 1, with the taps in the order (input channel, ky, kx).
+// stride 1, with the taps in the order (ky, kx, input channel).
 namespace octet::ref {
 
 // One axis: like GridAxis, but it is the output that has the parts.
@@ -41,9 +41,9 @@ void deconvolve(const KernelArgs& args, Finish finish) {
   };
   auto columns = static_cast<std::int64_t>(x_axis.remainders.size());
   std::vector<Part> parts(y.remainders.size() * x_axis.remainders.size());
-  for (std::int64_t c = 0; c < group_channels; ++c)
-    for (std::int64_t ky = 0; ky < kernel_h; ++ky)
-      for (std::int64_t kx = 0; kx < kernel_w; ++kx) {
+  for (std::int64_t ky = 0; ky < kernel_h; ++ky)
+    for (std::int64_t kx = 0; kx < kernel_w; ++kx)
+      for (std::int64_t c = 0; c < group_channels; ++c) {
         GridAxis::Tap ty = y.taps[static_cast<std::size_t>(ky)],
                       tx = x_axis.taps[static_cast<std::size_t>(kx)];
         Part& part = parts[static_cast<std::size_t>(ty.part * columns + tx.part)];

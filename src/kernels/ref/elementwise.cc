@@ -4,6 +4,7 @@
 
 #include "graph/ops/infer.h"
 #include "kernels/ref/blocks.h"
+#include "kernels/ref/epilogue.h"
 #include "kernels/ref/ref.h"
 #include "kernels/ref/strides.h"
 
@@ -51,36 +52,54 @@ void binary_row(const T* x, bool x_moves, const T* y, bool y_moves, T* z, std::i
   }
 }
 
-template <class T, class Function>
-void binary_typed(const KernelArgs& args, const Function& function) {
+// Calls store(values, count, index of the first in z) for pieces of the result.
+template <class T, class Function, class StorePiece>
+void binary_typed(const KernelArgs& args, const Function& function, const StorePiece& store) {
   const Tensor &x = *args.inputs[0], &y = *args.inputs[1];
-  T* z = args.outputs[0].mutable_data<T>().data();
   if (args.outputs[0].size() == 0) return;
   BinaryLoop loop = plan(ops::broadcast(x.shape(), y.shape(), attr<std::int64_t>(args.node, "axis")));
   std::size_t last = loop.dims.size() - 1;
   std::int64_t row = loop.dims[last], x_step = loop.x_strides[last], y_step = loop.y_strides[last];
   const T *x_data = x.data<T>().data(), *y_data = y.data<T>().data();
   for_blocks(args.pool, args.outputs[0].size(), [&](std::int64_t begin, std::int64_t end) {
+    std::vector<T> values(static_cast<std::size_t>(end - begin));
+    std::int64_t first = begin;
     while (begin < end) {  // a block may begin and end inside a row
       std::int64_t index = begin / row, column = begin % row;
       std::int64_t size = std::min(row - column, end - begin);
       binary_row(x_data + offset_of(index, loop.dims, loop.x_strides, last) + column * x_step, x_step != 0,
                  y_data + offset_of(index, loop.dims, loop.y_strides, last) + column * y_step, y_step != 0,
-                 z + begin, size, function);
+                 values.data() + begin - first, size, function);
       begin += size;
     }
+    store(values.data(), end - first, first);
   });
+}
+
+template <class T, class Function>
+void binary_plain(const KernelArgs& args, const Function& function) {
+  T* z = args.outputs[0].mutable_data<T>().data();
+  binary_typed<T>(args, function,
+                  [&](const T* values, std::int64_t count, std::int64_t index) { std::copy_n(values, count, z + index); });
+}
+
+// add and mul have an epilogue, on floats.
+template <class Function>
+void binary_with_epilogue(const KernelArgs& args, const Function& function) {
+  if (args.inputs[0]->dtype() == DType::kInt32) return binary_plain<std::int32_t>(args, function);
+  if (args.inputs[0]->dtype() == DType::kInt64) return binary_plain<std::int64_t>(args, function);
+  binary_typed<float>(args, function, Store(args, nullptr, args.input(2)));
 }
 
 template <class Function>
 void binary(const KernelArgs& args, const Function& function) {
   switch (args.outputs[0].dtype()) {
     case DType::kFloat32:
-      return binary_typed<float>(args, function);
+      return binary_plain<float>(args, function);
     case DType::kInt32:
-      return binary_typed<std::int32_t>(args, function);
+      return binary_plain<std::int32_t>(args, function);
     case DType::kInt64:
-      return binary_typed<std::int64_t>(args, function);
+      return binary_plain<std::int64_t>(args, function);
     default:
       check(false, "the op table lets only these dtypes through");
   }
@@ -159,7 +178,7 @@ void scale_typed(const KernelArgs& args) {
 }  // namespace
 
 void add(const KernelArgs& args) {
-  binary(args, [](auto a, auto b) { return sum_of(a, b); });
+  binary_with_epilogue(args, [](auto a, auto b) { return sum_of(a, b); });
 }
 
 void sub(const KernelArgs& args) {
@@ -167,7 +186,7 @@ void sub(const KernelArgs& args) {
 }
 
 void mul(const KernelArgs& args) {
-  binary(args, [](auto a, auto b) { return product_of(a, b); });
+  binary_with_epilogue(args, [](auto a, auto b) { return product_of(a, b); });
 }
 
 void div(const KernelArgs& args) {

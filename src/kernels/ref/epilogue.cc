@@ -1,7 +1,6 @@
 #include "kernels/ref/epilogue.h"
 
 #include <algorithm>
-#include <array>
 
 #include "kernels/ref/activation.h"
 #include "kernels/ref/clones.h"
@@ -45,47 +44,37 @@ std::vector<float> Rescale::columns(const std::int32_t* sums, std::int64_t count
   return values;
 }
 
-Epilogue::Epilogue(const KernelArgs& args, const Tensor* out_scale) {
-  struct Row {
-    std::string_view name;
-    Activation activation;
-    std::array<float, 3> args;  // the defaults of the op of that name
-  };
-  static constexpr Row kRows[] = {
-      {"", Activation::kNone, {}},
-      {"relu", Activation::kRelu, {}},
-      {"relu6", Activation::kRelu6, {6.0f}},
-      {"hard_swish", Activation::kHardSwish, {6.0f, 6.0f, 3.0f}},
-      {"hard_sigmoid", Activation::kHardSigmoid, {0.2f, 0.5f}},
-      {"swish", Activation::kSwish, {1.0f}},
-      {"sigmoid", Activation::kSigmoid, {}},
-      {"leaky_relu", Activation::kLeakyRelu, {0.02f}},
-  };
-  std::string name = attr<std::string>(args.node, "activation");
-  const Row* row =
-      std::find_if(std::begin(kRows), std::end(kRows), [&](const Row& r) { return r.name == name; });
-  check(row != std::end(kRows), "the op table has checked the name of the activation");
-  activation_ = row->activation;
-  std::copy(row->args.begin(), row->args.end(), args_);
-  std::vector<double> given = attr<std::vector<double>>(args.node, "activation_args");
-  check(given.size() <= 3, "the op table has checked the number of activation_args");
-  std::transform(given.begin(), given.end(), args_, [](double arg) { return static_cast<float>(arg); });
+std::vector<float> AddBias::row(const float* sums, std::int64_t count, std::int64_t channel) const {
+  std::vector<float> values(sums, sums + count);
+  if (bias_)
+    for (float& value : values) value += bias_[channel];
+  return values;
+}
 
-  if (out_scale) {
-    quantizer_ = Quantizer::of_abs_max(out_scale->data<float>()[0], attr<int>(args.node, "bits"),
-                                       attr<std::string>(args.node, "rounding") == "away");
-    integers_ = args.outputs[0].mutable_data<std::int8_t>().data();
-  } else {
-    floats_ = args.outputs[0].mutable_data<float>().data();
+std::vector<float> AddBias::columns(const float* sums, std::int64_t count, std::int64_t first) const {
+  std::vector<float> values(sums, sums + count);
+  if (bias_)
+    for (std::size_t i = 0; i < values.size(); ++i) values[i] += bias_[first + static_cast<std::int64_t>(i)];
+  return values;
+}
+
+Store::Store(const KernelArgs& args, const Tensor* residual, const Tensor* out_scale)
+    : epilogue_(read_epilogue(args.node, out_scale)),
+      residual_(residual ? residual->data<float>().data() : nullptr) {
+  for (Tensor& output : args.outputs) {
+    if (output.dtype() == DType::kInt8)
+      integers_ = output.mutable_data<std::int8_t>().data();
+    else
+      floats_ = output.mutable_data<float>().data();
   }
 }
 
-void Epilogue::activate(float* values, std::int64_t count) const {
+void Store::activate(float* values, std::int64_t count) const {
   auto map = [&](auto function) {
     for (std::int64_t i = 0; i < count; ++i) values[i] = function(values[i]);
   };
-  float a = args_[0], b = args_[1], c = args_[2];
-  switch (activation_) {
+  float a = epilogue_.args[0], b = epilogue_.args[1], c = epilogue_.args[2];
+  switch (epilogue_.activation) {
     case Activation::kNone:
       break;
     case Activation::kRelu:
@@ -112,12 +101,12 @@ void Epilogue::activate(float* values, std::int64_t count) const {
   }
 }
 
-void Epilogue::store(float* values, std::int64_t count, std::int64_t index) const {
+void Store::operator()(float* values, std::int64_t count, std::int64_t index) const {
+  if (residual_)
+    for (std::int64_t i = 0; i < count; ++i) values[i] += residual_[index + i];
   activate(values, count);
-  if (quantizer_)
-    quantize_run(values, count, *quantizer_, integers_ + index);
-  else
-    std::copy_n(values, count, floats_ + index);
+  if (integers_) quantize_run(values, count, epilogue_.quantizer, integers_ + index);
+  if (floats_) std::copy_n(values, count, floats_ + index);
 }
 
 }  // namespace octet::ref

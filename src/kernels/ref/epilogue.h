@@ -1,30 +1,27 @@
 #pragma once
-#include <optional>
 #include <vector>
 
+#include "kernels/epilogue.h"
 #include "kernels/kernel.h"
-#include "kernels/ref/quantizer.h"
 
-// The end of an integer op: what it makes of a float before it stores it.
+// The end of an op: what it makes of a float before it stores it.
 namespace octet::ref {
 
-class Epilogue {
+class Store {
  public:
-  // `out_scale` is the node's input of that name, or null.
-  Epilogue(const KernelArgs& args, const Tensor* out_scale);
+  // `residual` and `out_scale` are the node's inputs of these names, or null.
+  Store(const KernelArgs& args, const Tensor* residual, const Tensor* out_scale);
 
-  // Applies the activation function to values[0..count), quantizes if there is an out_scale, and stores the
-  // result from element `index` of the output on.
-  void store(float* values, std::int64_t count, std::int64_t index) const;
+  // values[0..count) belong to the elements of the output from `index` on: adds the residual, applies the
+  // activation function, stores the float where there is a float output and the integer where there is an
+  // int8 one.
+  void operator()(float* values, std::int64_t count, std::int64_t index) const;
 
  private:
-  enum class Activation { kNone, kRelu, kRelu6, kHardSwish, kHardSigmoid, kSwish, kSigmoid, kLeakyRelu };
-
   void activate(float* values, std::int64_t count) const;
 
-  Activation activation_ = Activation::kNone;
-  float args_[3] = {};
-  std::optional<Quantizer> quantizer_;
+  Epilogue epilogue_;
+  const float* residual_ = nullptr;
   float* floats_ = nullptr;
   std::int8_t* integers_ = nullptr;
 };
@@ -42,6 +39,18 @@ class Rescale {
 
  private:
   std::span<const float> multiplier_, bias_;
+};
+
+// Adds a channel's bias, when there is one, to sums that are floats already.
+class AddBias {
+ public:
+  explicit AddBias(const Tensor* bias) : bias_(bias ? bias->data<float>().data() : nullptr) {}
+
+  std::vector<float> row(const float* sums, std::int64_t count, std::int64_t channel) const;
+  std::vector<float> columns(const float* sums, std::int64_t count, std::int64_t first) const;
+
+ private:
+  const float* bias_;
 };
 
 }  // namespace octet::ref

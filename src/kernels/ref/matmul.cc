@@ -1,5 +1,6 @@
 #include "graph/ops/matmul.h"
 
+#include "kernels/ref/epilogue.h"
 #include "kernels/ref/multiply.h"
 #include "kernels/ref/ref.h"
 #include "kernels/ref/strides.h"
@@ -11,6 +12,8 @@ void matmul(const KernelArgs& args) {
   bool transpose_x = attr<bool>(args.node, "transpose_x") && x.rank() > 1;
   bool transpose_y = attr<bool>(args.node, "transpose_y") && y.rank() > 1;
   float alpha = attr<float>(args.node, "alpha");
+  Store store(args, args.input(4), args.input(3));
+  AddBias add_bias(args.input(2));
   ops::MatmulShape shape = ops::matmul_shape(x.shape(), y.shape(), transpose_x, transpose_y);
   Shape x_strides = broadcast_strides(shape.x_batch), y_strides = broadcast_strides(shape.y_batch);
   std::size_t rank = shape.batch.size();
@@ -19,13 +22,12 @@ void matmul(const KernelArgs& args) {
     std::int64_t y_index = offset_of(i, shape.batch, y_strides, rank);
     const float* left = x.data<float>().data() + x_index * shape.rows * shape.inner;
     const float* right = y.data<float>().data() + y_index * shape.inner * shape.columns;
-    float* out = args.outputs[0].mutable_data<float>().data() + i * shape.rows * shape.columns;
     multiply<float>(matrix(left, shape.rows, shape.inner, transpose_x),
                     matrix(right, shape.inner, shape.columns, transpose_y), args.pool,
-                    [&](std::int64_t row, std::int64_t first, const float* sums, std::int64_t count) {
-                      float* to = out + row * shape.columns + first;
-                      for (std::int64_t j = 0; j < count; ++j)
-                        to[j] = alpha == 1.0f ? sums[j] : sums[j] * alpha;
+                    [&](std::int64_t row, std::int64_t first, float* sums, std::int64_t count) {
+                      for (std::int64_t j = 0; alpha != 1.0f && j < count; ++j) sums[j] *= alpha;
+                      std::vector<float> values = add_bias.columns(sums, count, first);
+                      store(values.data(), count, (i * shape.rows + row) * shape.columns + first);
                     });
   }
 }
@@ -37,12 +39,30 @@ void matmul_flat(const KernelArgs& args) {
   std::int64_t rows = count_of(x.shape(), 0, split);
   std::int64_t inner = count_of(y.shape(), 0, inner_dims);
   std::int64_t columns = count_of(y.shape(), inner_dims, y.shape().size());
-  float* out = args.outputs[0].mutable_data<float>().data();
+  Store store(args, args.input(4), args.input(3));
+  AddBias add_bias(args.input(2));
   multiply<float>(matrix(x.data<float>().data(), rows, inner), matrix(y.data<float>().data(), inner, columns),
                   args.pool,
                   [&](std::int64_t row, std::int64_t first, const float* sums, std::int64_t count) {
-                    std::copy_n(sums, count, out + row * columns + first);
+                    std::vector<float> values = add_bias.columns(sums, count, first);
+                    store(values.data(), count, row * columns + first);
                   });
+}
+
+void qmatmul(const KernelArgs& args) {
+  const Tensor &x = *args.inputs[0], &weight = *args.inputs[1];
+  bool transposed = attr<bool>(args.node, "transpose_y");
+  std::int64_t inner = weight.dim(transposed ? 1 : 0), columns = weight.dim(transposed ? 0 : 1);
+  std::int64_t rows = columns == 0 ? 0 : args.outputs[0].size() / columns;
+  Store store(args, args.input(5), args.input(4));
+  Rescale rescale(*args.inputs[2], args.input(3));
+  multiply<std::int32_t>(
+      matrix(x.data<std::int8_t>().data(), rows, inner),
+      matrix(weight.data<std::int8_t>().data(), inner, columns, transposed), args.pool,
+      [&](std::int64_t row, std::int64_t first, const std::int32_t* sums, std::int64_t count) {
+        std::vector<float> values = rescale.columns(sums, count, first);
+        store(values.data(), count, row * columns + first);
+      });
 }
 
 }  // namespace octet::ref

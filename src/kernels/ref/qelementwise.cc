@@ -15,13 +15,13 @@ void combine(const KernelArgs& args, const Function& function) {
   std::size_t rank = shapes.out.size();
   const std::int8_t *xs = x.data<std::int8_t>().data(), *ys = y.data<std::int8_t>().data();
   float x_step = args.inputs[2]->data<float>()[0], y_step = args.inputs[3]->data<float>()[0];
-  Epilogue epilogue(args, args.input(4));
+  Store store(args, nullptr, args.input(4));
   for_blocks(args.pool, args.outputs[0].size(), [&](std::int64_t begin, std::int64_t end) {
     std::vector<float> values;
     for (std::int64_t i = begin; i < end; ++i)
       values.push_back(function(static_cast<float>(xs[offset_of(i, shapes.out, x_strides, rank)]) * x_step,
                                 static_cast<float>(ys[offset_of(i, shapes.out, y_strides, rank)]) * y_step));
-    epilogue.store(values.data(), end - begin, begin);
+    store(values.data(), end - begin, begin);
   });
 }
 

@@ -2,7 +2,7 @@
 
 #include "graph/ops/quantization.h"
 #include "kernels/ref/blocks.h"
-#include "kernels/ref/quantizer.h"
+#include "kernels/quantizer.h"
 #include "kernels/ref/ref.h"
 #include "kernels/ref/strides.h"
 

@@ -9,14 +9,9 @@
 // check; loops are ordered so that the compiler can vectorise them, and nothing more.
 namespace octet::ref {
 
-struct Row {
-  std::string_view op;
-  Kernel kernel;
-};
-
 // One row an op; ref.cc is the list.
-std::span<const Row> kernels();
-Kernel find(std::string_view op);  // null when there is none
+std::span<const Implementation> implementations();
+const Implementation* find(std::string_view op);  // null when there is none
 
 // Convolution and linear algebra.
 void conv2d(const KernelArgs& args);

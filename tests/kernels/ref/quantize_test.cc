@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 
-#include "kernels/ref/quantizer.h"
+#include "kernels/quantizer.h"
 #include "kernels/ref/random.h"
 #include "support/graph_runner.h"
 
@@ -28,14 +28,14 @@ Tensor floats(const std::vector<float>& numbers) {
 TEST(RoundAway, IsStdRound) {
   for (std::uint32_t bits = 0; bits < 0x4b800000u; bits += 4099) {  // up to 2^24
     float x = std::bit_cast<float>(bits);
-    ASSERT_EQ(std::bit_cast<std::uint32_t>(ref::round_away(x)), std::bit_cast<std::uint32_t>(std::round(x)))
+    ASSERT_EQ(std::bit_cast<std::uint32_t>(round_away(x)), std::bit_cast<std::uint32_t>(std::round(x)))
         << x;
-    ASSERT_EQ(std::bit_cast<std::uint32_t>(ref::round_away(-x)), std::bit_cast<std::uint32_t>(std::round(-x)))
+    ASSERT_EQ(std::bit_cast<std::uint32_t>(round_away(-x)), std::bit_cast<std::uint32_t>(std::round(-x)))
         << x;
   }
   for (float x : {0.5f, 1.5f, 2.5f, 126.5f, std::nextafter(0.5f, 0.0f), std::nextafter(1.5f, 0.0f)}) {
-    EXPECT_EQ(ref::round_away(x), std::round(x)) << x;
-    EXPECT_EQ(ref::round_away(-x), std::round(-x)) << x;
+    EXPECT_EQ(round_away(x), std::round(x)) << x;
+    EXPECT_EQ(round_away(-x), std::round(-x)) << x;
   }
 }
 

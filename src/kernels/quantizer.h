@@ -4,7 +4,7 @@
 
 // The rounding of quantization, in the order of float operations of Paddle's CPU kernels
 // (paddle/phi/kernels/funcs/fake_quantize_functor.h), so that the integers are the same.
-namespace octet::ref {
+namespace octet {
 
 // Half away from zero, like std::round, but of instructions that vectorise: 0.49999997 is the largest float
 // below a half, so nothing below a half is carried over.
@@ -71,4 +71,4 @@ struct Quantizer {
 void quantize_run(const float* x, std::int64_t count, const Quantizer& quantizer, float* y);
 void quantize_run(const float* x, std::int64_t count, const Quantizer& quantizer, std::int8_t* y);
 
-}  // namespace octet::ref
+}  // namespace octet

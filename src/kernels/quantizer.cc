@@ -1,8 +1,8 @@
-#include "kernels/ref/quantizer.h"
+#include "kernels/quantizer.h"
 
 #include "kernels/ref/clones.h"
 
-namespace octet::ref {
+namespace octet {
 
 OCTET_CLONES void quantize_run(const float* x, std::int64_t count, const Quantizer& quantizer, float* y) {
   Quantizer q = quantizer;
@@ -15,4 +15,4 @@ OCTET_CLONES void quantize_run(const float* x, std::int64_t count, const Quantiz
   for (std::int64_t i = 0; i < count; ++i) y[i] = q.to_int8(x[i]);
 }
 
-}  // namespace octet::ref
+}  // namespace octet

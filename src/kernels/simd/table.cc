@@ -1,0 +1,11 @@
+#include "kernels/simd/table.h"
+
+namespace octet::simd::OCTET_SIMD {
+
+const Simd& table();  // for builds.cc, which knows all of them
+const Simd& table() {
+  static const Simd kTable = {float_routines(), int8_routines(), light_routines()};
+  return kTable;
+}
+
+}  // namespace octet::simd::OCTET_SIMD
