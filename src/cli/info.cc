@@ -33,7 +33,7 @@ void print_json(const Json& json) {
 
 void show_machine(bool as_json) {
   const CpuInfo& cpu = cpu_info();
-  std::string_view best = choose_isa("");
+  std::string_view best = choose_isa("").name;
   int threads = default_threads();
   if (as_json) {
     Json json = {{"version", version()}, {"cpu", {{"model", cpu.model}, {"features", Json::object()}}}};

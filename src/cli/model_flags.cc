@@ -57,7 +57,7 @@ Config make_config(const RuntimeFlags& flags) {
          flags.device == "cpu" ? "" : " --device cpu");
   Config config;
   config.set_cpu_math_library_num_threads(flags.threads.value_or(default_threads()));
-  config.set_isa(std::string(choose_isa(flags.isa)));
+  config.set_isa(std::string(choose_isa(flags.isa).name));
   config.switch_ir_optim(flags.ir_optim);
   return config;
 }

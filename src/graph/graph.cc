@@ -7,7 +7,7 @@
 namespace octet {
 
 ValueId Graph::add_value(std::string name, DType dtype, Shape shape) {
-  values.push_back({std::move(name), dtype, std::move(shape), {}});
+  values.push_back({std::move(name), dtype, std::move(shape), {}, {}});
   return static_cast<ValueId>(values.size()) - 1;
 }
 

@@ -26,11 +26,22 @@ using Attr =
     std::variant<bool, std::int64_t, double, std::string, std::vector<std::int64_t>, std::vector<double>>;
 using Attrs = std::map<std::string, Attr, std::less<>>;
 
+// How an image (a tensor of 4 dimensions) lies in memory; its shape is N C H W all the same.
+enum class Layout : std::uint8_t { kPlain, kChannelsLast };
+
+// What an implementation of an op wants of the images among its inputs and outputs.
+enum class LayoutNeed : std::uint8_t {
+  kPlain,         // N C H W, all of them
+  kChannelsLast,  // N H W C, all of them
+  kSame,          // either, but the same for all
+};
+
 struct Value {
   std::string name;
   DType dtype = DType::kFloat32;
   Shape shape;      // as declared or inferred; kUnknown where only a run decides
   Tensor constant;  // not empty: a parameter or another constant, and dtype and shape are the tensor's
+  Layout layout = Layout::kPlain;
 
   bool is_constant() const { return !constant.empty(); }
 };

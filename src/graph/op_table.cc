@@ -108,18 +108,12 @@ std::optional<ops::MaybeInts> constant_elements(const ValueInfo& info) {
 
 }  // namespace
 
-void infer_shapes(Graph& graph) {
-  std::vector<ValueInfo> infos;
-  std::vector<std::optional<ops::MaybeInts>> elements(graph.values.size());
-  std::deque<Tensor> tensors;  // what ValueInfo::data points to
-  infos.reserve(graph.values.size());
-  for (const Value& value : graph.values)
-    infos.push_back(
-        {value.dtype, without_negatives(value.shape), value.is_constant() ? &value.constant : nullptr});
+InferredValues infer_values(const Graph& graph, std::vector<ValueInfo> infos) {
+  check(infos.size() == graph.values.size(), "infer_values needs one ValueInfo for each value");
+  InferredValues result;
+  std::vector<std::optional<ops::MaybeInts>> elements;
+  for (const ValueInfo& info : infos) elements.push_back(constant_elements(info));
   auto at = [](ValueId id) { return static_cast<std::size_t>(id); };
-  for (ValueId id : graph.inputs)
-    if (!infos[at(id)].shape.empty()) infos[at(id)].shape[0] = kUnknown;
-  for (std::size_t i = 0; i < infos.size(); ++i) elements[i] = constant_elements(infos[i]);
 
   std::vector<const ValueInfo*> inputs;
   std::vector<const ops::MaybeInts*> values;
@@ -135,20 +129,38 @@ void infer_shapes(Graph& graph) {
     }
     for (ValueId id : node.outputs) outputs.push_back(id == kNoValue ? ValueInfo{} : infos[at(id)]);
     infer_node(graph, node, inputs, outputs);
-    for (std::size_t i = 0; i < outputs.size(); ++i) {
-      ValueId id = node.outputs[i];
-      if (id == kNoValue) continue;
-      graph.value(id).dtype = outputs[i].dtype;
-      graph.value(id).shape = outputs[i].shape;
-      infos[at(id)] = outputs[i];
-    }
+    for (std::size_t i = 0; i < outputs.size(); ++i)
+      if (node.outputs[i] != kNoValue) infos[at(node.outputs[i])] = outputs[i];
     if (outputs.size() != 1 || node.outputs[0] == kNoValue) continue;
     std::size_t made = at(node.outputs[0]);
     elements[made] = shape_values(node, inputs, values, outputs[0]);
     if (!elements[made]) continue;
     if (auto tensor = known_tensor(*elements[made], outputs[0])) {
-      tensors.push_back(std::move(*tensor));
-      infos[made].data = &tensors.back();
+      result.tensors.push_back(std::move(*tensor));
+      infos[made].data = &result.tensors.back();
+    }
+  }
+  result.infos = std::move(infos);
+  return result;
+}
+
+void infer_shapes(Graph& graph) {
+  std::vector<ValueInfo> infos;
+  infos.reserve(graph.values.size());
+  for (const Value& value : graph.values)
+    infos.push_back(
+        {value.dtype, without_negatives(value.shape), value.is_constant() ? &value.constant : nullptr});
+  for (ValueId id : graph.inputs) {
+    Shape& shape = infos[static_cast<std::size_t>(id)].shape;
+    if (!shape.empty()) shape[0] = kUnknown;
+  }
+  InferredValues inferred = infer_values(graph, std::move(infos));
+  for (const Node& node : graph.nodes) {
+    if (!find_op(node.op)) continue;
+    for (ValueId id : node.outputs) {
+      if (id == kNoValue) continue;
+      graph.value(id).dtype = inferred.infos[static_cast<std::size_t>(id)].dtype;
+      graph.value(id).shape = inferred.infos[static_cast<std::size_t>(id)].shape;
     }
   }
 }

@@ -1,4 +1,5 @@
 #pragma once
+#include <deque>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -49,6 +50,15 @@ void check_slots(const OpSpec& spec, const Node& node);
 // node. In a run, every input has a known shape and data; then the outputs' shapes are known, too.
 void infer_node(const Graph& graph, const Node& node, std::span<const ValueInfo* const> inputs,
                 std::span<ValueInfo> outputs);
+
+struct InferredValues {
+  std::vector<ValueInfo> infos;
+  std::deque<Tensor> tensors;  // what ValueInfo::data points to where it is not a constant of the graph
+};
+
+// All nodes, in order. `infos` has what is known of each value to begin with; what a node makes is replaced,
+// unless its rank cannot be known before a run. Nodes that are unknown to the table are passed over.
+InferredValues infer_values(const Graph& graph, std::vector<ValueInfo> infos);
 
 // Fills dtype and shape of every value that a node defines, from the graph's inputs as they are declared.
 // The first dimension of an input counts as unknown whatever the file says: a declared batch size is not

@@ -30,7 +30,8 @@ Epilogue read_epilogue(const Node& node, const Tensor* out_scale) {
   std::copy(row->args.begin(), row->args.end(), epilogue.args);
   std::vector<double> given = attr<std::vector<double>>(node, "activation_args");
   check(given.size() <= 3, "the op table has checked the number of activation_args");
-  std::transform(given.begin(), given.end(), epilogue.args, [](double arg) { return static_cast<float>(arg); });
+  std::transform(given.begin(), given.end(), epilogue.args,
+                 [](double arg) { return static_cast<float>(arg); });
   if (out_scale) {
     epilogue.quantizes = true;
     epilogue.quantizer = Quantizer::of_abs_max(out_scale->data<float>()[0], attr<int>(node, "bits"),

@@ -25,21 +25,15 @@ struct KernelArgs {
   std::span<const Tensor* const> inputs;
   std::span<Tensor> outputs;
   ThreadPool& pool;
-  const simd::Simd* simd = nullptr;     // the vector routines of this CPU; null for the reference kernels
-  const Prepared* prepared = nullptr;   // what Implementation::prepare made
-  std::span<std::byte> scratch = {};    // what Implementation::scratch asked for, 64-byte aligned
+  Layout layout = Layout::kPlain;      // of the images among them
+  const simd::Simd* simd = nullptr;    // the vector routines of this CPU; null for the reference kernels
+  const Prepared* prepared = nullptr;  // what Implementation::prepare made
+  std::span<std::byte> scratch = {};   // what Implementation::scratch asked for, 64-byte aligned
 
   const Tensor* input(std::size_t i) const { return i < inputs.size() ? inputs[i] : nullptr; }
 };
 
 using Kernel = void (*)(const KernelArgs& args);
-
-// In which order a kernel wants images (tensors of 4 dimensions) in memory.
-enum class LayoutNeed : std::uint8_t {
-  kPlain,         // N C H W, all of them
-  kChannelsLast,  // N H W C, all of them
-  kSame,          // either, but all of them the same
-};
 
 struct PrepareArgs {
   const Graph& graph;
@@ -64,6 +58,8 @@ struct Implementation {
   std::shared_ptr<const Prepared> (*prepare)(const PrepareArgs& args) = nullptr;
   // Bytes of scratch memory for a run; the tensors of `args` have shapes and, but for constants, no data.
   std::size_t (*scratch)(const KernelArgs& args) = nullptr;
+  // Output 0 may lie where input 0 lies, when both are of equal size and dtype.
+  bool in_place = false;
   // It only reads the constants in `prepare`, so nobody needs to keep them. Their shapes stay.
   bool drops_constants = false;
 };

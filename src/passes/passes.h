@@ -1,4 +1,6 @@
 #pragma once
+#include <functional>
+
 #include "graph/graph.h"
 
 // Rewrites of a graph, one a file. Each keeps what the graph's outputs are.
@@ -16,6 +18,11 @@ void lower_to_integer(Graph& graph);
 
 // Drops nodes whose results nobody reads.
 void remove_dead_nodes(Graph& graph);
+
+// Gives every image that a node makes the layout that the node's implementation needs, and puts reorder nodes
+// where one implementation reads what another has made in another layout. The graph's inputs and outputs stay
+// plain.
+void assign_layouts(Graph& graph, const std::function<LayoutNeed(const Node&)>& need);
 
 // Everything that the runtime does to a graph before it runs it.
 void optimize(Graph& graph);

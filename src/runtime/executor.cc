@@ -1,15 +1,22 @@
 #include "runtime/executor.h"
 
-#include "graph/op_table.h"
-#include "kernels/dispatch.h"
+#include <algorithm>
+#include <chrono>
+#include <new>
+
 #include "passes/passes.h"
+#include "runtime/plan.h"
 
 namespace octet {
 
 namespace {
 
-// A single tensor of a run: a model that asks for more is broken, or meant to harm.
-constexpr std::int64_t kMaxTensorBytes = std::int64_t{1} << 32;
+constexpr std::size_t kKeptPlans = 4;
+constexpr std::size_t kAlignment = 64;
+
+std::size_t at(ValueId id) {
+  return static_cast<std::size_t>(id);
+}
 
 // Kernels read constants in place, so those that a file holds at odd addresses are copied. The pages of the
 // file are given back on the way: in the end memory holds each weight once.
@@ -30,11 +37,11 @@ std::vector<std::vector<ValueId>> find_last_uses(const Graph& graph) {
   std::vector<int> last(graph.values.size(), -1);
   for (std::size_t step = 0; step < graph.nodes.size(); ++step) {
     for (ValueId id : graph.nodes[step].inputs)
-      if (id != kNoValue) last[static_cast<std::size_t>(id)] = static_cast<int>(step);
+      if (id != kNoValue) last[at(id)] = static_cast<int>(step);
     for (ValueId id : graph.nodes[step].outputs)
-      if (id != kNoValue) last[static_cast<std::size_t>(id)] = static_cast<int>(step);
+      if (id != kNoValue) last[at(id)] = static_cast<int>(step);
   }
-  for (ValueId id : graph.outputs) last[static_cast<std::size_t>(id)] = -1;
+  for (ValueId id : graph.outputs) last[at(id)] = -1;
   std::vector<std::vector<ValueId>> free_after(graph.nodes.size());
   for (std::size_t id = 0; id < last.size(); ++id)
     if (last[id] >= 0 && !graph.values[id].is_constant())
@@ -47,74 +54,245 @@ std::string reason(const Node& node) {
   return it == node.attrs.end() ? "octet does not know this op" : std::get<std::string>(it->second);
 }
 
-Tensor allocate(const Graph& graph, const Node& node, const ValueInfo& info) {
-  if (element_count(info.shape) > kMaxTensorBytes / static_cast<std::int64_t>(size_of(info.dtype)))
-    fail("{}: its output of shape {} needs more than {} GB", describe(graph, node), to_string(info.shape),
-         kMaxTensorBytes >> 30);
-  return Tensor(info.dtype, info.shape);
+Layout layout_of(const Graph& graph, const Node& node) {
+  for (const auto* ids : {&node.outputs, &node.inputs})
+    for (ValueId id : *ids)
+      if (id != kNoValue && !graph.value(id).is_constant() && graph.value(id).layout == Layout::kChannelsLast)
+        return Layout::kChannelsLast;
+  return Layout::kPlain;
 }
 
-void run_step(const Executable& executable, std::size_t step, std::vector<Tensor>& values, ThreadPool& pool) {
-  const Graph& graph = executable.graph;
-  const Node& node = graph.nodes[step];
-  const Executable::Step& plan = executable.steps[step];
-  if (!plan.kernel) fail("{}: {}", describe(graph, node), plan.why_not);
-
-  std::vector<ValueInfo> infos(node.inputs.size());
-  std::vector<const ValueInfo*> info_pointers(node.inputs.size(), nullptr);
-  std::vector<const Tensor*> inputs(node.inputs.size(), nullptr);
-  for (std::size_t i = 0; i < node.inputs.size(); ++i) {
-    if (node.inputs[i] == kNoValue) continue;
-    inputs[i] = &values[static_cast<std::size_t>(node.inputs[i])];
-    infos[i] = {inputs[i]->dtype(), inputs[i]->shape(), inputs[i]};
-    info_pointers[i] = &infos[i];
+// Constants that only packed forms are left of are given up; their shapes stay.
+void drop_constants(Executable& executable) {
+  Graph& graph = executable.graph;
+  std::vector<bool> needed(graph.values.size());
+  for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
+    const Implementation* implementation = executable.steps[i].implementation;
+    if (implementation && implementation->drops_constants) continue;
+    for (ValueId id : graph.nodes[i].inputs)
+      if (id != kNoValue) needed[at(id)] = true;
   }
-  std::vector<ValueInfo> out_infos(node.outputs.size());
-  infer_node(graph, node, info_pointers, out_infos);
-  std::vector<Tensor> outputs;
-  for (const ValueInfo& info : out_infos) outputs.push_back(allocate(graph, node, info));
-  plan.kernel({node, inputs, outputs, pool});
-  for (std::size_t i = 0; i < node.outputs.size(); ++i)
-    if (node.outputs[i] != kNoValue)
-      values[static_cast<std::size_t>(node.outputs[i])] = std::move(outputs[i]);
+  for (ValueId id : graph.outputs) needed[at(id)] = true;
+  constexpr std::int64_t kSmall = 256;  // not worth it, and shape inference may want to look at it
+  for (std::size_t i = 0; i < needed.size(); ++i) {
+    Tensor& constant = graph.values[i].constant;
+    if (!needed[i] && !constant.empty() && constant.size() > kSmall)
+      constant = Tensor::shape_only(constant.dtype(), constant.shape());
+  }
 }
 
 }  // namespace
 
 std::shared_ptr<const Executable> prepare(const Graph& graph, const ExecuteOptions& options) {
-  std::string_view isa = choose_isa(options.isa);
   auto executable = std::make_shared<Executable>();
+  executable->isa = &choose_isa(options.isa);
   executable->graph = graph;
-  if (options.ir_optim) optimize(executable->graph);
-  align_constants(executable->graph);
-  std::vector<std::vector<ValueId>> free_after = find_last_uses(executable->graph);
-  for (std::size_t i = 0; i < executable->graph.nodes.size(); ++i) {
-    const Node& node = executable->graph.nodes[i];
+  Graph& ours = executable->graph;
+  if (options.ir_optim) optimize(ours);
+  const simd::Simd* simd = executable->isa->simd;
+  if (simd)
+    assign_layouts(ours, [&](const Node& node) {
+      const Implementation* found = find_implementation({ours, node, simd});
+      return found ? found->layout : LayoutNeed::kPlain;
+    });
+  std::vector<std::vector<ValueId>> free_after = find_last_uses(ours);
+  for (std::size_t i = 0; i < ours.nodes.size(); ++i) {
+    const Node& node = ours.nodes[i];
     Executable::Step step;
     step.free_after = std::move(free_after[i]);
-    step.kernel = find_op(node.op) ? find_kernel(node.op, isa) : nullptr;
-    if (!step.kernel) step.why_not = reason(node);
+    step.layout = layout_of(ours, node);
+    PrepareArgs args{ours, node, simd};
+    step.implementation = find_op(node.op) ? find_implementation(args) : nullptr;
+    if (!step.implementation)
+      step.why_not = reason(node);
+    else if (step.implementation->prepare)
+      step.prepared = step.implementation->prepare(args);
     executable->steps.push_back(std::move(step));
   }
+  drop_constants(*executable);
+  align_constants(ours);
+  if (ours.source) ours.source->release_memory();
   return executable;
 }
 
-std::vector<Tensor> execute(const Executable& executable, const std::vector<Tensor>& inputs,
-                            ThreadPool& pool) {
+// A plan, and everything that a run with it needs, made once.
+struct Session::Bound {
+  std::vector<Shape> input_shapes;
+  Plan plan;
+  std::byte* arena = nullptr;  // what `values` and `scratch` point into
+  std::vector<Tensor> values;  // one a value
+  std::vector<bool> dynamic;   // one a value: its tensor is made in the run
+
+  struct Step {
+    std::vector<const Tensor*> inputs;
+    std::vector<Tensor> outputs;
+    std::span<std::byte> scratch;
+    bool in_run = false;  // shapes are inferred and memory is found in the run
+  };
+  std::vector<Step> steps;
+
+  void bind(const Executable& executable, const std::shared_ptr<std::byte[]>& memory);
+  void run_dynamic(const Executable& executable, std::size_t index, ThreadPool& pool);
+  KernelArgs args(const Executable& executable, std::size_t index, ThreadPool& pool) {
+    const Executable::Step& step = executable.steps[index];
+    return {executable.graph.nodes[index], steps[index].inputs, steps[index].outputs, pool, step.layout,
+            executable.isa->simd,          step.prepared.get(), steps[index].scratch};
+  }
+};
+
+void Session::Bound::bind(const Executable& executable, const std::shared_ptr<std::byte[]>& memory) {
   const Graph& graph = executable.graph;
-  check(inputs.size() == graph.inputs.size(), "execute() needs a tensor for each input");
-  std::vector<Tensor> values(graph.values.size());
-  for (std::size_t i = 0; i < graph.values.size(); ++i)
-    if (graph.values[i].is_constant()) values[i] = graph.values[i].constant;
-  for (std::size_t i = 0; i < inputs.size(); ++i)
-    values[static_cast<std::size_t>(graph.inputs[i])] = inputs[i].aligned();
-  for (std::size_t step = 0; step < graph.nodes.size(); ++step) {
-    run_step(executable, step, values, pool);
-    for (ValueId id : executable.steps[step].free_after) values[static_cast<std::size_t>(id)] = {};
+  arena = memory.get();
+  values.assign(graph.values.size(), Tensor());
+  dynamic.assign(graph.values.size(), false);
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const Value& value = graph.values[i];
+    const ValueInfo& info = plan.infos[i];
+    if (!value.constant.empty() || value.constant.rank() > 0)
+      values[i] = value.constant;
+    else if (plan.values[i].offset >= 0)
+      values[i] = Tensor::over(info.dtype, info.shape, arena + plan.values[i].offset, memory);
+    else if (info.data)
+      values[i] = *info.data;
+    else if (is_known(info.shape))
+      values[i] = Tensor::shape_only(info.dtype, info.shape);
+  }
+  for (ValueId id : graph.outputs)
+    if (values[at(id)].empty() && is_known(plan.infos[at(id)].shape))
+      values[at(id)] = Tensor(plan.infos[at(id)].dtype, plan.infos[at(id)].shape);
+  steps.assign(graph.nodes.size(), {});
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    const Node& node = graph.nodes[i];
+    Step& step = steps[i];
+    for (ValueId id : node.inputs) step.inputs.push_back(id == kNoValue ? nullptr : &values[at(id)]);
+    for (ValueId id : node.outputs) {
+      // Nobody reads an output without a name, but kernels write it.
+      if (id == kNoValue || values[at(id)].empty()) {
+        step.in_run = true;
+        if (id != kNoValue) dynamic[at(id)] = true;
+      } else {
+        step.outputs.push_back(values[at(id)]);
+      }
+    }
+    if (plan.scratch[i].bytes > 0) step.scratch = {arena + plan.scratch[i].offset, plan.scratch[i].bytes};
+  }
+}
+
+void Session::Bound::run_dynamic(const Executable& executable, std::size_t index, ThreadPool& pool) {
+  const Graph& graph = executable.graph;
+  const Node& node = graph.nodes[index];
+  std::vector<ValueInfo> infos(node.inputs.size()), out_infos(node.outputs.size());
+  std::vector<const ValueInfo*> pointers(node.inputs.size(), nullptr);
+  for (std::size_t i = 0; i < node.inputs.size(); ++i) {
+    const Tensor* input = steps[index].inputs[i];
+    if (!input) continue;
+    infos[i] = {input->dtype(), input->shape(), input->empty() ? nullptr : input};
+    pointers[i] = &infos[i];
+  }
+  infer_node(graph, node, pointers, out_infos);
+  std::vector<Tensor> outputs;
+  for (const ValueInfo& info : out_infos) {
+    constexpr std::int64_t kMaxBytes = std::int64_t{1} << 32;
+    if (element_count(info.shape) > kMaxBytes / static_cast<std::int64_t>(size_of(info.dtype)))
+      fail("{}: its output of shape {} needs more than {} GB", describe(graph, node), to_string(info.shape),
+           kMaxBytes >> 30);
+    outputs.emplace_back(info.dtype, info.shape);
+  }
+  steps[index].outputs = outputs;
+  KernelArgs kernel_args = args(executable, index, pool);
+  const Implementation& implementation = *executable.steps[index].implementation;
+  Tensor scratch;
+  if (implementation.scratch) {
+    scratch = Tensor(DType::kInt8, {static_cast<std::int64_t>(implementation.scratch(kernel_args))});
+    kernel_args.scratch = scratch.mutable_bytes();
+  }
+  implementation.run(kernel_args);
+  for (std::size_t i = 0; i < node.outputs.size(); ++i)
+    if (node.outputs[i] != kNoValue) values[at(node.outputs[i])] = std::move(outputs[i]);
+  steps[index].outputs.clear();
+}
+
+Session::Session(std::shared_ptr<const Executable> executable, ThreadPool& pool)
+    : executable_(std::move(executable)), pool_(pool) {}
+
+Session::~Session() = default;
+
+Session::Bound& Session::bound_for(const std::vector<Tensor>& inputs) {
+  std::vector<Shape> shapes;
+  for (const Tensor& input : inputs) shapes.push_back(input.shape());
+  auto it = std::find_if(bound_.begin(), bound_.end(),
+                         [&](const auto& bound) { return bound->input_shapes == shapes; });
+  if (it == bound_.end()) {
+    auto bound = std::make_unique<Bound>();
+    bound->plan = make_plan(*executable_, shapes, pool_);
+    bound->input_shapes = std::move(shapes);
+    if (bound_.size() == kKeptPlans) bound_.pop_back();
+    it = bound_.insert(bound_.begin(), std::move(bound));
+  }
+  std::rotate(bound_.begin(), it, it + 1);
+  Bound& bound = *bound_.front();
+  if (bound.plan.arena_bytes > arena_bytes_ || !arena_) {
+    arena_bytes_ = bound.plan.arena_bytes;
+    arena_.reset(static_cast<std::byte*>(::operator new[](arena_bytes_, std::align_val_t(kAlignment))),
+                 [](std::byte* memory) { ::operator delete[](memory, std::align_val_t(kAlignment)); });
+  }
+  if (bound.arena != arena_.get() || bound.steps.empty()) bound.bind(*executable_, arena_);
+  return bound;
+}
+
+std::vector<Tensor> Session::run(const std::vector<Tensor>& inputs, std::vector<StepTime>* times) {
+  const Graph& graph = executable_->graph;
+  check(inputs.size() == graph.inputs.size(), "a run needs a tensor for each input");
+  Bound& bound = bound_for(inputs);
+  for (std::size_t i = 0; i < inputs.size(); ++i) bound.values[at(graph.inputs[i])] = inputs[i].aligned();
+  for (std::size_t index = 0; index < graph.nodes.size(); ++index) {
+    const Node& node = graph.nodes[index];
+    const Executable::Step& step = executable_->steps[index];
+    if (!step.implementation) fail("{}: {}", describe(graph, node), step.why_not);
+    if (bound.plan.skip[index]) continue;
+    auto start = std::chrono::steady_clock::now();
+    if (bound.steps[index].in_run)
+      bound.run_dynamic(*executable_, index, pool_);
+    else
+      step.implementation->run(bound.args(*executable_, index, pool_));
+    if (times) {
+      std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - start;
+      const Value& first = graph.value(node.outputs[0]);
+      const Shape& shape = bound.values[at(node.outputs[0])].shape();
+      times->push_back({first.name, node.op, std::string(step.implementation->name), shape,
+                        multiply_adds(graph, node, shape), took.count()});
+    }
+    for (ValueId id : step.free_after)
+      if (bound.dynamic[at(id)]) bound.values[at(id)] = {};
   }
   std::vector<Tensor> outputs;
-  for (ValueId id : graph.outputs) outputs.push_back(values[static_cast<std::size_t>(id)]);
+  for (ValueId id : graph.outputs) outputs.push_back(bound.values[at(id)]);
   return outputs;
+}
+
+std::vector<Tensor> execute(std::shared_ptr<const Executable> executable, const std::vector<Tensor>& inputs,
+                            ThreadPool& pool) {
+  return Session(std::move(executable), pool).run(inputs);
+}
+
+std::int64_t multiply_adds(const Graph& graph, const Node& node, const Shape& output) {
+  if (node.inputs.size() < 2 || node.inputs[1] == kNoValue || !is_known(output)) return 0;
+  const Shape& weight = graph.value(node.inputs[1]).shape;
+  if (node.op == "conv2d" || node.op == "qconv2d")
+    return element_count(output) * weight[1] * weight[2] * weight[3];
+  if (node.op == "conv2d_transpose" || node.op == "qconv2d_transpose") {
+    auto strides = attr<std::vector<std::int64_t>>(node, "strides");
+    std::int64_t stride_area = strides[0] * strides[strides.size() - 1];
+    return element_count(output) / std::max<std::int64_t>(output[1], 1) * weight[0] * weight[1] * weight[2] *
+           weight[3] / stride_area;
+  }
+  if (node.op == "matmul" || node.op == "matmul_flat" || node.op == "qmatmul") {
+    std::int64_t columns = output.empty() ? 1 : output.back();
+    return is_known(weight) && columns > 0 && weight.size() == 2
+               ? element_count(output) / columns * element_count(weight)
+               : 0;
+  }
+  return 0;
 }
 
 }  // namespace octet

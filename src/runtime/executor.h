@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "base/threads.h"
-#include "graph/graph.h"
-#include "kernels/kernel.h"
+#include "graph/op_table.h"
+#include "kernels/dispatch.h"
 
 namespace octet {
 
@@ -17,18 +17,59 @@ struct ExecuteOptions {
 // A graph made ready to run. It does not change any more, so predictors share it.
 struct Executable {
   struct Step {
-    Kernel kernel = nullptr;  // null: the op can't run, and `why_not` says why
+    const Implementation* implementation = nullptr;  // null: the op can't run, and `why_not` says why
     std::string why_not;
+    std::shared_ptr<const Prepared> prepared;
+    Layout layout = Layout::kPlain;
     std::vector<ValueId> free_after;  // values that nobody needs after this step
   };
   Graph graph;
   std::vector<Step> steps;  // one a node
+  const Isa* isa = nullptr;
 };
 
 std::shared_ptr<const Executable> prepare(const Graph& graph, const ExecuteOptions& options);
 
-// Runs the graph once. `inputs` are in the order of graph.inputs; the result in that of graph.outputs.
-std::vector<Tensor> execute(const Executable& executable, const std::vector<Tensor>& inputs,
+// How long one step of a run took.
+struct StepTime {
+  std::string name;  // of the step's output
+  std::string op;
+  std::string kernel;  // of the implementation
+  Shape output;
+  std::int64_t macs = 0;  // multiply-adds, of convolutions and products
+  double ms = 0;
+};
+
+// Runs an executable again and again. Memory is planned for each new set of input shapes, and the last few
+// plans are kept. Not for use from several threads at once.
+class Session {
+ public:
+  Session(std::shared_ptr<const Executable> executable, ThreadPool& pool);
+  ~Session();
+
+  // `inputs` are in the order of graph.inputs, the result in that of graph.outputs. The results are the
+  // session's: the next run overwrites them.
+  std::vector<Tensor> run(const std::vector<Tensor>& inputs, std::vector<StepTime>* times = nullptr);
+
+  // The bytes that activations have taken at most.
+  std::size_t arena_bytes() const { return arena_bytes_; }
+
+ private:
+  struct Bound;
+  Bound& bound_for(const std::vector<Tensor>& inputs);
+
+  std::shared_ptr<const Executable> executable_;
+  ThreadPool& pool_;
+  std::shared_ptr<std::byte[]> arena_;  // of the plan that needs most
+  std::size_t arena_bytes_ = 0;
+  std::vector<std::unique_ptr<Bound>> bound_;  // the most recent first
+};
+
+// One run, for those who need no more.
+std::vector<Tensor> execute(std::shared_ptr<const Executable> executable, const std::vector<Tensor>& inputs,
                             ThreadPool& pool);
+
+// Multiply-adds of a convolution or a product with this output; 0 for other ops.
+std::int64_t multiply_adds(const Graph& graph, const Node& node, const Shape& output);
 
 }  // namespace octet

@@ -88,7 +88,7 @@ class Handle : public TensorHandle {
 class GraphPredictor : public Predictor {
  public:
   GraphPredictor(std::shared_ptr<const Executable> executable, int threads)
-      : executable_(std::move(executable)), pool_(threads) {
+      : executable_(std::move(executable)), pool_(threads), session_(executable_, pool_) {
     const Graph& graph = executable_->graph;
     for (ValueId id : graph.inputs) inputs_.push_back(std::make_shared<Handle>(graph.value(id), true));
     for (ValueId id : graph.outputs) outputs_.push_back(std::make_shared<Handle>(graph.value(id), false));
@@ -124,7 +124,7 @@ class GraphPredictor : public Predictor {
   // hint.
   std::vector<Tensor> execute_or_explain(const std::vector<Tensor>& tensors) {
     try {
-      return execute(*executable_, tensors, pool_);
+      return session_.run(tensors);
     } catch (const Error& error) {
       std::string hint;
       for (std::size_t i = 0; i < tensors.size(); ++i) {
@@ -159,6 +159,7 @@ class GraphPredictor : public Predictor {
 
   std::shared_ptr<const Executable> executable_;
   ThreadPool pool_;
+  Session session_;
   Handles inputs_, outputs_;
 };
 

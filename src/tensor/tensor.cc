@@ -99,6 +99,18 @@ Tensor Tensor::view(DType dtype, Shape shape, const std::byte* data, std::shared
   return tensor;
 }
 
+Tensor Tensor::over(DType dtype, Shape shape, std::byte* data, std::shared_ptr<const void> owner) {
+  Tensor tensor = view(dtype, std::move(shape), data, std::move(owner));
+  tensor.writable_ = true;
+  return tensor;
+}
+
+Tensor Tensor::shape_only(DType dtype, Shape shape) {
+  Tensor tensor = view(dtype, std::move(shape), nullptr, nullptr);
+  tensor.data_ = nullptr;
+  return tensor;
+}
+
 Tensor Tensor::clone() const {
   Tensor copy(dtype_, shape_);
   if (size_ > 0) std::memcpy(copy.mutable_bytes().data(), data_, size_bytes());

@@ -31,6 +31,10 @@ class Tensor {
   Tensor(DType dtype, Shape shape);  // 64-byte aligned, not initialised
   // Looks at `data`, kept alive by `owner`. The data may have any alignment.
   static Tensor view(DType dtype, Shape shape, const std::byte* data, std::shared_ptr<const void> owner);
+  // The same, to be written to: a piece of memory that someone else has planned.
+  static Tensor over(DType dtype, Shape shape, std::byte* data, std::shared_ptr<const void> owner);
+  // A shape without data; empty().
+  static Tensor shape_only(DType dtype, Shape shape);
   template <class T>
   static Tensor of(Shape shape, const std::vector<T>& values);
   template <class T>

@@ -46,10 +46,10 @@ inline std::vector<Tensor> run_node_multi(const std::string& op, const std::vect
   infer_node(graph, node, info_pointers, output_infos);
   std::vector<Tensor> results;
   for (const ValueInfo& info : output_infos) results.emplace_back(info.dtype, info.shape);
-  Kernel kernel = ref::find(op);
-  check(kernel != nullptr, "the op has a reference kernel");
+  const Implementation* reference = ref::find(op);
+  check(reference != nullptr, "the op has a reference kernel");
   ThreadPool pool(threads);
-  kernel({node, tensor_pointers, results, pool});
+  reference->run({node, tensor_pointers, results, pool});
   return results;
 }
 

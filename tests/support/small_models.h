@@ -33,7 +33,7 @@ inline Graph small_network() {
 inline std::vector<Tensor> run_graph(const Graph& graph, const std::vector<Tensor>& inputs,
                                      bool ir_optim = false, int threads = 1) {
   ThreadPool pool(threads);
-  return execute(*prepare(graph, {ir_optim, "ref"}), inputs, pool);
+  return execute(prepare(graph, {ir_optim, "ref"}), inputs, pool);
 }
 
 }  // namespace octet::testing

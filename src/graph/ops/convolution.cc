@@ -85,7 +85,11 @@ std::vector<OpSpec> convolution() {
   std::vector<std::string_view> inputs = {"x", "weight", "bias?", "out_scale?", "residual?"};
   return {
       {"conv2d", inputs, {"y", "float?"}, with_epilogue(conv_attrs()), infer_conv2d},
-      {"conv2d_transpose", inputs, {"y", "float?"}, with_epilogue(conv_transpose_attrs()), infer_conv2d_transpose},
+      {"conv2d_transpose",
+       inputs,
+       {"y", "float?"},
+       with_epilogue(conv_transpose_attrs()),
+       infer_conv2d_transpose},
   };
 }
 

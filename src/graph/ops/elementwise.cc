@@ -50,8 +50,11 @@ void infer_identity(const Node&, Inputs inputs, Outputs outputs) {
 std::vector<OpSpec> elementwise() {
   std::vector<OpSpec> specs;
   for (std::string_view name : {"add", "mul"})
-    specs.push_back(
-        {name, {"x", "y", "out_scale?"}, {"z", "float?"}, with_epilogue({{"axis", -1}}), infer_binary_epilogue});
+    specs.push_back({name,
+                     {"x", "y", "out_scale?"},
+                     {"z", "float?"},
+                     with_epilogue({{"axis", -1}}),
+                     infer_binary_epilogue});
   for (std::string_view name : {"sub", "div", "max", "min", "pow"})
     specs.push_back({name, {"x", "y"}, {"z"}, {{"axis", -1}}, infer_binary});
   specs.push_back({"scale",

@@ -100,7 +100,11 @@ std::vector<OpSpec> integer() {
   std::vector<AttrSpec> axis = with_epilogue({{"axis", std::int64_t{-1}}});
   return {
       {"qconv2d", channels, {"y", "float?"}, with_epilogue(conv_attrs()), infer_qconv2d},
-      {"qconv2d_transpose", channels, {"y", "float?"}, with_epilogue(conv_transpose_attrs()), infer_qconv2d_transpose},
+      {"qconv2d_transpose",
+       channels,
+       {"y", "float?"},
+       with_epilogue(conv_transpose_attrs()),
+       infer_qconv2d_transpose},
       {"qmatmul",
        channels,
        {"y", "float?"},

@@ -222,6 +222,14 @@ void infer_full(const Node& node, Inputs inputs, Outputs outputs) {
   outputs[0].shape = std::move(out);
 }
 
+void infer_reorder(const Node& node, Inputs inputs, Outputs outputs) {
+  std::string to = attr<std::string>(node, "to");
+  if (to != "plain" && to != "channels_last")
+    fail("attribute to is \"{}\", expected \"plain\" or \"channels_last\"", to);
+  require_rank(*inputs[0], "x", 4);
+  outputs[0] = {inputs[0]->dtype, inputs[0]->shape, nullptr};
+}
+
 }  // namespace
 
 std::vector<OpSpec> shape() {
@@ -245,6 +253,7 @@ std::vector<OpSpec> shape() {
        {"y"},
        {{"shape", none}, {"dtype", "float32"}, {"value", 0.0}},
        infer_full},
+      {"reorder", {"x"}, {"y"}, {{"to", "channels_last"}}, infer_reorder},
   };
 }
 

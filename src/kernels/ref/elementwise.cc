@@ -79,8 +79,9 @@ void binary_typed(const KernelArgs& args, const Function& function, const StoreP
 template <class T, class Function>
 void binary_plain(const KernelArgs& args, const Function& function) {
   T* z = args.outputs[0].mutable_data<T>().data();
-  binary_typed<T>(args, function,
-                  [&](const T* values, std::int64_t count, std::int64_t index) { std::copy_n(values, count, z + index); });
+  binary_typed<T>(args, function, [&](const T* values, std::int64_t count, std::int64_t index) {
+    std::copy_n(values, count, z + index);
+  });
 }
 
 // add and mul have an epilogue, on floats.

@@ -1,8 +1,8 @@
 #include <vector>
 
 #include "graph/ops/quantization.h"
-#include "kernels/ref/blocks.h"
 #include "kernels/quantizer.h"
+#include "kernels/ref/blocks.h"
 #include "kernels/ref/ref.h"
 #include "kernels/ref/strides.h"
 

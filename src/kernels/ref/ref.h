@@ -64,6 +64,7 @@ void split(const KernelArgs& args);
 void slice(const KernelArgs& args);
 void shape(const KernelArgs& args);
 void full(const KernelArgs& args);
+void reorder(const KernelArgs& args);
 
 // Reductions.
 void reduce_mean(const KernelArgs& args);

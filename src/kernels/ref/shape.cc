@@ -147,4 +147,20 @@ void full(const KernelArgs& args) {
   gather(value.bytes().data(), {0}, flat, args.pool);
 }
 
+// N C H W to N H W C in memory, or back.
+void reorder(const KernelArgs& args) {
+  const Tensor& x = *args.inputs[0];
+  bool plain = attr<std::string>(args.node, "to") == "plain";
+  std::int64_t channels = x.dim(1), area = x.dim(2) * x.dim(3);
+  std::int64_t rows = plain ? area : channels, columns = plain ? channels : area;  // of a matrix to transpose
+  std::size_t size = size_of(x.dtype());
+  const std::byte* from = x.bytes().data();
+  std::byte* to = args.outputs[0].mutable_bytes().data();
+  for (std::int64_t i = 0; i < x.size(); ++i) {
+    std::int64_t image = i / (rows * columns), row = i / columns % rows, column = i % columns;
+    std::memcpy(to + static_cast<std::size_t>((image * columns + column) * rows + row) * size,
+                from + static_cast<std::size_t>(i) * size, size);
+  }
+}
+
 }  // namespace octet::ref

@@ -65,8 +65,7 @@ inline void with_activation(const Epilogue& epilogue, const Use& use) {
 template <class Use>
 inline void with_quantizer(const Quantizer& q, const Use& use) {
   Floats multiplier = all(q.multiplier), low = all(q.low), high = all(q.high);
-  if (!q.away)
-    return use([=](Floats x) { return clamp(round_even(mul(multiplier, x)), low, high); });
+  if (!q.away) return use([=](Floats x) { return clamp(round_even(mul(multiplier, x)), low, high); });
   Floats clip = all(q.clip), minus_clip = all(-q.clip), half = all(0x1.fffffep-2f);
   use([=](Floats x) {
     Floats clipped = choose(less(x, minus_clip), minus_clip, choose(greater(x, clip), clip, x));
@@ -85,8 +84,8 @@ struct Target {
   std::int64_t stride;
 };
 
-// Adds the residual to the values (rows of `columns` floats, `step` apart, with whole vectors of memory behind
-// each row's begin), applies the activation function, stores what there is to store.
+// Adds the residual to the values (rows of `columns` floats, `step` apart, with whole vectors of memory
+// behind each row's begin), applies the activation function, stores what there is to store.
 inline void store_tile(const float* values, std::int64_t step, std::int64_t rows, std::int64_t columns,
                        const Target& target) {
   auto each = [&](auto activation, auto put) {

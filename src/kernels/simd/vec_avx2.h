@@ -17,44 +17,106 @@ inline Ints first_lanes(std::int64_t count) {
   return _mm256_loadu_si256(reinterpret_cast<const Ints*>(kFirst + 8 - count));
 }
 
-inline Floats load(const float* p) { return _mm256_loadu_ps(p); }
-inline void store(float* p, Floats v) { _mm256_storeu_ps(p, v); }
+inline Floats load(const float* p) {
+  return _mm256_loadu_ps(p);
+}
+inline void store(float* p, Floats v) {
+  _mm256_storeu_ps(p, v);
+}
 // The first `count` lanes, 0 <= count <= kLanes; the others are 0, and their memory is not touched.
-inline Floats load_first(const float* p, std::int64_t count) { return _mm256_maskload_ps(p, first_lanes(count)); }
-inline void store_first(float* p, Floats v, std::int64_t count) { _mm256_maskstore_ps(p, first_lanes(count), v); }
-inline Floats all(float x) { return _mm256_set1_ps(x); }
-inline Floats all_of(const float* p) { return _mm256_broadcast_ss(p); }
-inline Floats zeros() { return _mm256_setzero_ps(); }
+inline Floats load_first(const float* p, std::int64_t count) {
+  return _mm256_maskload_ps(p, first_lanes(count));
+}
+inline void store_first(float* p, Floats v, std::int64_t count) {
+  _mm256_maskstore_ps(p, first_lanes(count), v);
+}
+inline Floats all(float x) {
+  return _mm256_set1_ps(x);
+}
+inline Floats all_of(const float* p) {
+  return _mm256_broadcast_ss(p);
+}
+inline Floats zeros() {
+  return _mm256_setzero_ps();
+}
 
-inline Floats add(Floats a, Floats b) { return _mm256_add_ps(a, b); }
-inline Floats sub(Floats a, Floats b) { return _mm256_sub_ps(a, b); }
-inline Floats mul(Floats a, Floats b) { return _mm256_mul_ps(a, b); }
-inline Floats div(Floats a, Floats b) { return _mm256_div_ps(a, b); }
-inline Floats fma(Floats a, Floats b, Floats c) { return _mm256_fmadd_ps(a, b, c); }
+inline Floats add(Floats a, Floats b) {
+  return _mm256_add_ps(a, b);
+}
+inline Floats sub(Floats a, Floats b) {
+  return _mm256_sub_ps(a, b);
+}
+inline Floats mul(Floats a, Floats b) {
+  return _mm256_mul_ps(a, b);
+}
+inline Floats div(Floats a, Floats b) {
+  return _mm256_div_ps(a, b);
+}
+inline Floats fma(Floats a, Floats b, Floats c) {
+  return _mm256_fmadd_ps(a, b, c);
+}
 // a > b ? a : b, and a < b ? a : b: b where one is NaN.
-inline Floats max(Floats a, Floats b) { return _mm256_max_ps(a, b); }
-inline Floats min(Floats a, Floats b) { return _mm256_min_ps(a, b); }
-inline Floats round_even(Floats a) { return _mm256_round_ps(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC); }
-inline Floats truncate(Floats a) { return _mm256_round_ps(a, _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC); }
+inline Floats max(Floats a, Floats b) {
+  return _mm256_max_ps(a, b);
+}
+inline Floats min(Floats a, Floats b) {
+  return _mm256_min_ps(a, b);
+}
+inline Floats round_even(Floats a) {
+  return _mm256_round_ps(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+}
+inline Floats truncate(Floats a) {
+  return _mm256_round_ps(a, _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC);
+}
 inline Floats copy_sign(Floats magnitude, Floats sign) {
   Floats bit = _mm256_set1_ps(-0.0f);
   return _mm256_or_ps(_mm256_andnot_ps(bit, magnitude), _mm256_and_ps(bit, sign));
 }
-inline Mask greater(Floats a, Floats b) { return _mm256_cmp_ps(a, b, _CMP_GT_OQ); }
-inline Mask less(Floats a, Floats b) { return _mm256_cmp_ps(a, b, _CMP_LT_OQ); }
-inline Mask equal(Floats a, Floats b) { return _mm256_cmp_ps(a, b, _CMP_EQ_OQ); }
-inline Floats choose(Mask mask, Floats yes, Floats no) { return _mm256_blendv_ps(no, yes, mask); }
+inline Mask greater(Floats a, Floats b) {
+  return _mm256_cmp_ps(a, b, _CMP_GT_OQ);
+}
+inline Mask less(Floats a, Floats b) {
+  return _mm256_cmp_ps(a, b, _CMP_LT_OQ);
+}
+inline Mask equal(Floats a, Floats b) {
+  return _mm256_cmp_ps(a, b, _CMP_EQ_OQ);
+}
+inline Floats choose(Mask mask, Floats yes, Floats no) {
+  return _mm256_blendv_ps(no, yes, mask);
+}
 
-inline Ints load(const std::int32_t* p) { return _mm256_loadu_si256(reinterpret_cast<const Ints*>(p)); }
-inline void store(std::int32_t* p, Ints v) { _mm256_storeu_si256(reinterpret_cast<Ints*>(p), v); }
-inline Ints all(std::int32_t x) { return _mm256_set1_epi32(x); }
-inline Ints add(Ints a, Ints b) { return _mm256_add_epi32(a, b); }
-inline Ints sub(Ints a, Ints b) { return _mm256_sub_epi32(a, b); }
-template <int kBits> inline Ints shift_left(Ints a) { return _mm256_slli_epi32(a, kBits); }
-template <int kBits> inline Ints shift_right(Ints a) { return _mm256_srai_epi32(a, kBits); }  // with the sign
-inline Floats to_floats(Ints a) { return _mm256_cvtepi32_ps(a); }
-inline Ints bits_of(Floats a) { return _mm256_castps_si256(a); }
-inline Floats floats_of_bits(Ints a) { return _mm256_castsi256_ps(a); }
+inline Ints load(const std::int32_t* p) {
+  return _mm256_loadu_si256(reinterpret_cast<const Ints*>(p));
+}
+inline void store(std::int32_t* p, Ints v) {
+  _mm256_storeu_si256(reinterpret_cast<Ints*>(p), v);
+}
+inline Ints all(std::int32_t x) {
+  return _mm256_set1_epi32(x);
+}
+inline Ints add(Ints a, Ints b) {
+  return _mm256_add_epi32(a, b);
+}
+inline Ints sub(Ints a, Ints b) {
+  return _mm256_sub_epi32(a, b);
+}
+template <int kBits>
+inline Ints shift_left(Ints a) {
+  return _mm256_slli_epi32(a, kBits);
+}
+template <int kBits>
+inline Ints shift_right(Ints a) {
+  return _mm256_srai_epi32(a, kBits);
+}  // with the sign
+inline Floats to_floats(Ints a) {
+  return _mm256_cvtepi32_ps(a);
+}
+inline Ints bits_of(Floats a) {
+  return _mm256_castps_si256(a);
+}
+inline Floats floats_of_bits(Ints a) {
+  return _mm256_castsi256_ps(a);
+}
 
 // Floats that hold integers of -128 .. 127 to int8, kLanes of them or the first `count`.
 inline __m128i pack_int8(Floats v) {
@@ -62,7 +124,9 @@ inline __m128i pack_int8(Floats v) {
   __m128i words = _mm_packs_epi32(_mm256_castsi256_si128(i), _mm256_extracti128_si256(i, 1));
   return _mm_packs_epi16(words, words);
 }
-inline void store_int8(std::int8_t* p, Floats v) { _mm_storel_epi64(reinterpret_cast<__m128i*>(p), pack_int8(v)); }
+inline void store_int8(std::int8_t* p, Floats v) {
+  _mm_storel_epi64(reinterpret_cast<__m128i*>(p), pack_int8(v));
+}
 inline void store_int8_first(std::int8_t* p, Floats v, std::int64_t count) {
   alignas(16) std::int8_t bytes[16];
   _mm_store_si128(reinterpret_cast<__m128i*>(bytes), pack_int8(v));

@@ -11,46 +11,110 @@ using Ints = __m512i;  // int32
 using Mask = __mmask16;
 constexpr int kLanes = 16;
 
-inline __mmask16 first_lanes(std::int64_t count) { return static_cast<__mmask16>((1u << count) - 1); }
+inline __mmask16 first_lanes(std::int64_t count) {
+  return static_cast<__mmask16>((1u << count) - 1);
+}
 
-inline Floats load(const float* p) { return _mm512_loadu_ps(p); }
-inline void store(float* p, Floats v) { _mm512_storeu_ps(p, v); }
+inline Floats load(const float* p) {
+  return _mm512_loadu_ps(p);
+}
+inline void store(float* p, Floats v) {
+  _mm512_storeu_ps(p, v);
+}
 // The first `count` lanes, 0 <= count <= kLanes; the others are 0, and their memory is not touched.
-inline Floats load_first(const float* p, std::int64_t count) { return _mm512_maskz_loadu_ps(first_lanes(count), p); }
-inline void store_first(float* p, Floats v, std::int64_t count) { _mm512_mask_storeu_ps(p, first_lanes(count), v); }
-inline Floats all(float x) { return _mm512_set1_ps(x); }
-inline Floats all_of(const float* p) { return _mm512_set1_ps(*p); }
-inline Floats zeros() { return _mm512_setzero_ps(); }
+inline Floats load_first(const float* p, std::int64_t count) {
+  return _mm512_maskz_loadu_ps(first_lanes(count), p);
+}
+inline void store_first(float* p, Floats v, std::int64_t count) {
+  _mm512_mask_storeu_ps(p, first_lanes(count), v);
+}
+inline Floats all(float x) {
+  return _mm512_set1_ps(x);
+}
+inline Floats all_of(const float* p) {
+  return _mm512_set1_ps(*p);
+}
+inline Floats zeros() {
+  return _mm512_setzero_ps();
+}
 
-inline Floats add(Floats a, Floats b) { return _mm512_add_ps(a, b); }
-inline Floats sub(Floats a, Floats b) { return _mm512_sub_ps(a, b); }
-inline Floats mul(Floats a, Floats b) { return _mm512_mul_ps(a, b); }
-inline Floats div(Floats a, Floats b) { return _mm512_div_ps(a, b); }
-inline Floats fma(Floats a, Floats b, Floats c) { return _mm512_fmadd_ps(a, b, c); }
+inline Floats add(Floats a, Floats b) {
+  return _mm512_add_ps(a, b);
+}
+inline Floats sub(Floats a, Floats b) {
+  return _mm512_sub_ps(a, b);
+}
+inline Floats mul(Floats a, Floats b) {
+  return _mm512_mul_ps(a, b);
+}
+inline Floats div(Floats a, Floats b) {
+  return _mm512_div_ps(a, b);
+}
+inline Floats fma(Floats a, Floats b, Floats c) {
+  return _mm512_fmadd_ps(a, b, c);
+}
 // a > b ? a : b, and a < b ? a : b: b where one is NaN.
-inline Floats max(Floats a, Floats b) { return _mm512_max_ps(a, b); }
-inline Floats min(Floats a, Floats b) { return _mm512_min_ps(a, b); }
-inline Floats round_even(Floats a) { return _mm512_roundscale_ps(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC); }
-inline Floats truncate(Floats a) { return _mm512_roundscale_ps(a, _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC); }
+inline Floats max(Floats a, Floats b) {
+  return _mm512_max_ps(a, b);
+}
+inline Floats min(Floats a, Floats b) {
+  return _mm512_min_ps(a, b);
+}
+inline Floats round_even(Floats a) {
+  return _mm512_roundscale_ps(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+}
+inline Floats truncate(Floats a) {
+  return _mm512_roundscale_ps(a, _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC);
+}
 inline Floats copy_sign(Floats magnitude, Floats sign) {
   Floats bit = _mm512_set1_ps(-0.0f);
   return _mm512_or_ps(_mm512_andnot_ps(bit, magnitude), _mm512_and_ps(bit, sign));
 }
-inline Mask greater(Floats a, Floats b) { return _mm512_cmp_ps_mask(a, b, _CMP_GT_OQ); }
-inline Mask less(Floats a, Floats b) { return _mm512_cmp_ps_mask(a, b, _CMP_LT_OQ); }
-inline Mask equal(Floats a, Floats b) { return _mm512_cmp_ps_mask(a, b, _CMP_EQ_OQ); }
-inline Floats choose(Mask mask, Floats yes, Floats no) { return _mm512_mask_blend_ps(mask, no, yes); }
+inline Mask greater(Floats a, Floats b) {
+  return _mm512_cmp_ps_mask(a, b, _CMP_GT_OQ);
+}
+inline Mask less(Floats a, Floats b) {
+  return _mm512_cmp_ps_mask(a, b, _CMP_LT_OQ);
+}
+inline Mask equal(Floats a, Floats b) {
+  return _mm512_cmp_ps_mask(a, b, _CMP_EQ_OQ);
+}
+inline Floats choose(Mask mask, Floats yes, Floats no) {
+  return _mm512_mask_blend_ps(mask, no, yes);
+}
 
-inline Ints load(const std::int32_t* p) { return _mm512_loadu_si512(p); }
-inline void store(std::int32_t* p, Ints v) { _mm512_storeu_si512(p, v); }
-inline Ints all(std::int32_t x) { return _mm512_set1_epi32(x); }
-inline Ints add(Ints a, Ints b) { return _mm512_add_epi32(a, b); }
-inline Ints sub(Ints a, Ints b) { return _mm512_sub_epi32(a, b); }
-template <int kBits> inline Ints shift_left(Ints a) { return _mm512_slli_epi32(a, kBits); }
-template <int kBits> inline Ints shift_right(Ints a) { return _mm512_srai_epi32(a, kBits); }  // with the sign
-inline Floats to_floats(Ints a) { return _mm512_cvtepi32_ps(a); }
-inline Ints bits_of(Floats a) { return _mm512_castps_si512(a); }
-inline Floats floats_of_bits(Ints a) { return _mm512_castsi512_ps(a); }
+inline Ints load(const std::int32_t* p) {
+  return _mm512_loadu_si512(p);
+}
+inline void store(std::int32_t* p, Ints v) {
+  _mm512_storeu_si512(p, v);
+}
+inline Ints all(std::int32_t x) {
+  return _mm512_set1_epi32(x);
+}
+inline Ints add(Ints a, Ints b) {
+  return _mm512_add_epi32(a, b);
+}
+inline Ints sub(Ints a, Ints b) {
+  return _mm512_sub_epi32(a, b);
+}
+template <int kBits>
+inline Ints shift_left(Ints a) {
+  return _mm512_slli_epi32(a, kBits);
+}
+template <int kBits>
+inline Ints shift_right(Ints a) {
+  return _mm512_srai_epi32(a, kBits);
+}  // with the sign
+inline Floats to_floats(Ints a) {
+  return _mm512_cvtepi32_ps(a);
+}
+inline Ints bits_of(Floats a) {
+  return _mm512_castps_si512(a);
+}
+inline Floats floats_of_bits(Ints a) {
+  return _mm512_castsi512_ps(a);
+}
 
 // Floats that hold integers of -128 .. 127 to int8, kLanes of them or the first `count`.
 inline void store_int8(std::int8_t* p, Floats v) {

@@ -3,8 +3,8 @@
 
 #include <cmath>
 
-#include "kernels/ref/activation.h"
 #include "kernels/quantizer.h"
+#include "kernels/ref/activation.h"
 #include "kernels/ref/random.h"
 #include "support/graph_runner.h"
 

@@ -28,8 +28,7 @@ Tensor floats(const std::vector<float>& numbers) {
 TEST(RoundAway, IsStdRound) {
   for (std::uint32_t bits = 0; bits < 0x4b800000u; bits += 4099) {  // up to 2^24
     float x = std::bit_cast<float>(bits);
-    ASSERT_EQ(std::bit_cast<std::uint32_t>(round_away(x)), std::bit_cast<std::uint32_t>(std::round(x)))
-        << x;
+    ASSERT_EQ(std::bit_cast<std::uint32_t>(round_away(x)), std::bit_cast<std::uint32_t>(std::round(x))) << x;
     ASSERT_EQ(std::bit_cast<std::uint32_t>(round_away(-x)), std::bit_cast<std::uint32_t>(std::round(-x)))
         << x;
   }

@@ -12,7 +12,7 @@ TEST(ReferenceKernels, EveryOpHasOne) {
 }
 
 TEST(ReferenceKernels, AreOfOpsThatExist) {
-  for (const ref::Row& row : ref::kernels()) EXPECT_NE(find_op(row.op), nullptr) << row.op;
+  for (const Implementation& row : ref::implementations()) EXPECT_NE(find_op(row.op), nullptr) << row.op;
 }
 
 }  // namespace

@@ -1,0 +1,17 @@
+#include "kernels/fast/fast.h"
+
+namespace octet::fast {
+
+std::span<const Implementation> implementations() {
+  static const std::vector<Implementation> all = [] {
+    std::vector<Implementation> rows;
+    for (auto family : {light}) {
+      std::vector<Implementation> more = family();
+      rows.insert(rows.end(), more.begin(), more.end());
+    }
+    return rows;
+  }();
+  return all;
+}
+
+}  // namespace octet::fast

@@ -1,0 +1,17 @@
+#pragma once
+#include <span>
+#include <vector>
+
+#include "kernels/kernel.h"
+
+// The fast kernels: what is not an inner loop. They read the node, split the work among threads such that the
+// result does not depend on their number, and call the routines of kernels/simd.
+namespace octet::fast {
+
+// All of them; of two for the same op the first that fits a node is taken.
+std::span<const Implementation> implementations();
+
+// The families, a file each.
+std::vector<Implementation> light();
+
+}  // namespace octet::fast

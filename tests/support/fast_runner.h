@@ -1,0 +1,74 @@
+#pragma once
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "runtime/executor.h"
+#include "support/graph_runner.h"
+
+// Runs a node with the reference kernels and with every fast implementation that this CPU has, through the
+// executor, so that layouts, packed weights and scratch memory take part.
+namespace octet::testing {
+
+// Like one_node(), with the inputs `constants` (by their number) as constants of the graph, as weights are.
+inline Graph node_with_constants(const std::string& op, const std::vector<Tensor>& inputs, Attrs attrs,
+                                 const std::vector<std::size_t>& constants, int outputs = 1) {
+  Graph graph = one_node(op, inputs, std::move(attrs), outputs);
+  std::vector<ValueId> free;
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    ValueId id = graph.nodes[0].inputs[i];
+    if (id == kNoValue) continue;
+    if (std::find(constants.begin(), constants.end(), i) != constants.end())
+      graph.value(id).constant = inputs[i];
+    else
+      free.push_back(id);
+  }
+  graph.inputs = free;
+  infer_shapes(graph);
+  return graph;
+}
+
+inline std::vector<Tensor> run_graph(const Graph& graph, const std::vector<Tensor>& inputs,
+                                     const std::string& isa, int threads, bool ir_optim = false) {
+  ThreadPool pool(threads);
+  return execute(prepare(graph, {ir_optim, isa}), inputs, pool);
+}
+
+// 0: the same bits. Otherwise |a - b| <= tolerance * (largest |b|).
+inline void expect_close(const Tensor& found, const Tensor& expected, double tolerance) {
+  ASSERT_EQ(found.dtype(), expected.dtype());
+  ASSERT_EQ(found.shape(), expected.shape());
+  if (tolerance == 0 || expected.dtype() != DType::kFloat32) {
+    auto a = found.bytes(), b = expected.bytes();
+    for (std::size_t i = 0; i < a.size(); ++i)
+      ASSERT_EQ(a[i], b[i]) << "byte " << i << ", element " << i / size_of(found.dtype());
+    return;
+  }
+  double largest = 0;
+  for (float value : expected.data<float>()) largest = std::max<double>(largest, std::fabs(value));
+  for (std::size_t i = 0; i < expected.data<float>().size(); ++i)
+    ASSERT_NEAR(found.data<float>()[i], expected.data<float>()[i], tolerance * largest) << "element " << i;
+}
+
+// Every available instruction set, with 1, 2 and 3 threads, gives what the reference gives.
+inline void expect_as_reference(const std::string& op, const std::vector<Tensor>& inputs, Attrs attrs,
+                                const std::vector<std::size_t>& constants, double tolerance = 0,
+                                int outputs = 1) {
+  Graph graph = node_with_constants(op, inputs, std::move(attrs), constants, outputs);
+  std::vector<Tensor> given;
+  for (std::size_t i = 0; i < inputs.size(); ++i)
+    if (!inputs[i].empty() && std::find(constants.begin(), constants.end(), i) == constants.end())
+      given.push_back(inputs[i]);
+  std::vector<Tensor> expected = run_graph(graph, given, "ref", 1);
+  for (const Isa& isa : isa_list()) {
+    if (!isa.simd) continue;
+    for (int threads : {1, 2, 3}) {
+      SCOPED_TRACE(::testing::Message() << isa.name << ", " << threads << " threads\n" << dump(graph));
+      std::vector<Tensor> found = run_graph(graph, given, std::string(isa.name), threads);
+      for (std::size_t i = 0; i < expected.size(); ++i) expect_close(found[i], expected[i], tolerance);
+      if (::testing::Test::HasFatalFailure()) return;
+    }
+  }
+}
+
+}  // namespace octet::testing
