@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <optional>
 
 #include "passes/passes.h"
@@ -17,21 +18,18 @@ struct Dequantized {
 
 class Lowering {
  public:
-  explicit Lowering(Graph& graph) : graph_(graph), uses_(graph), dropped_(graph.nodes.size()) {}
+  explicit Lowering(Graph& graph) : graph_(graph), uses_(graph) {}
 
   void run() {
     for (std::size_t i = 0; i < graph_.nodes.size(); ++i) {
       const std::string& op = graph_.nodes[i].op;
       if (op == "conv2d" || op == "conv2d_transpose" || op == "matmul" || op == "matmul_flat")
         lower(graph_.nodes[i]);
+      else if (op == "add" || op == "mul")
+        lower_elementwise(graph_.nodes[i]);
+      else if (op == "pool2d" || op == "resize" || op == "concat")
+        lower_between(graph_.nodes[i]);
     }
-    std::size_t kept = 0;
-    for (std::size_t i = 0; i < graph_.nodes.size(); ++i)
-      if (!dropped_[i]) {
-        if (kept != i) graph_.nodes[kept] = std::move(graph_.nodes[i]);
-        ++kept;
-      }
-    graph_.nodes.resize(kept);
   }
 
  private:
@@ -78,7 +76,64 @@ class Lowering {
     lowered.inputs = {x->integers, w->integers, multiplier(*x, *w, channels, layer), bias};
     lowered.source = -1;
     layer = std::move(lowered);
-    if (bias == kNoValue) take_bias(layer, channels);
+  }
+
+  // add and mul of two dequantized tensors.
+  void lower_elementwise(Node& node) {
+    if (node.inputs.size() != 2) return;
+    std::optional<Dequantized> x = dequantized(node.inputs[0]), y = dequantized(node.inputs[1]);
+    if (!x || !y || x->scale.size() != 1 || y->scale.size() != 1) return;
+    node.op = "q" + node.op;
+    node.inputs = {x->integers, y->integers, step(*x, node, ".x_step"), step(*y, node, ".y_step")};
+    node.source = -1;
+  }
+
+  // What one integer is worth.
+  ValueId step(const Dequantized& x, const Node& node, const char* suffix) {
+    double value = static_cast<double>(x.scale.data<float>()[0]) / x.levels;
+    return graph_.add_constant(graph_.value(node.outputs[0]).name + suffix,
+                               Tensor::of<float>({1}, {static_cast<float>(value)}));
+  }
+
+  // An op that keeps the scale, between dequantize nodes and quantize nodes of one and the same scale: it
+  // works on the integers themselves, and the quantize nodes only pass them on.
+  void lower_between(Node& node) {
+    std::size_t first = node.op == "concat" ? 1 : 0, last = node.op == "concat" ? node.inputs.size() : 1;
+    std::vector<ValueId> integers;
+    std::optional<Dequantized> scale;
+    for (std::size_t i = first; i < last; ++i) {
+      std::optional<Dequantized> x = dequantized(node.inputs[i]);
+      if (!x || x->scale.size() != 1) return;
+      if (scale && !same_scale(*scale, *x)) return;
+      integers.push_back(x->integers);
+      scale = x;
+    }
+    ValueId made = node.outputs[0];
+    if (!scale || uses_.is_output(made) || uses_.consumers(made).empty()) return;
+    for (int reader : uses_.consumers(made))
+      if (!quantizes_as(graph_.nodes[static_cast<std::size_t>(reader)], *scale)) return;
+    std::copy(integers.begin(), integers.end(), node.inputs.begin() + static_cast<std::ptrdiff_t>(first));
+    if (node.op != "concat") node.op = "q" + node.op;
+    node.source = -1;
+    graph_.value(made).dtype = DType::kInt8;
+    for (int reader : uses_.consumers(made)) {
+      Node& quantize = graph_.nodes[static_cast<std::size_t>(reader)];
+      quantize = {.op = "identity", .inputs = {made}, .outputs = quantize.outputs, .attrs = {}};
+    }
+  }
+
+  static bool same_scale(const Dequantized& a, const Dequantized& b) {
+    return a.levels == b.levels && a.scale.data<float>()[0] == b.scale.data<float>()[0];
+  }
+
+  bool quantizes_as(const Node& node, const Dequantized& x) const {
+    if (node.op != "quantize" || attr<std::string>(node, "dtype") != "int8" ||
+        attr<std::string>(node, "unit") != "abs_max")
+      return false;
+    const Tensor& scale = graph_.value(node.inputs[1]).constant;
+    return scale.size() == 1 && !scale.empty() && scale.dtype() == DType::kFloat32 &&
+           scale.aligned().data<float>()[0] == x.scale.data<float>()[0] &&
+           static_cast<double>((1 << (attr<std::int64_t>(node, "bits") - 1)) - 1) == x.levels;
   }
 
   // Where the output channels lie in the weight; nothing when the integer op can't do this layer.
@@ -105,36 +160,8 @@ class Lowering {
     return graph_.add_constant(graph_.value(layer.outputs[0]).name + ".multiplier", tensor);
   }
 
-  // The layer's only reader adds a constant per channel: the epilogue does that.
-  void take_bias(Node& layer, std::int64_t channels) {
-    ValueId sum = layer.outputs[0];
-    if (!uses_.only_for_one(sum)) return;
-    auto index = static_cast<std::size_t>(uses_.consumers(sum)[0]);
-    Node& add = graph_.nodes[index];
-    if (add.op != "add" || add.inputs[0] != sum || add.inputs[1] == sum) return;
-    const Value& bias = graph_.value(add.inputs[1]);
-    if (!bias.is_constant() || bias.dtype != DType::kFloat32 || bias.constant.size() != channels) return;
-    if (!lies_along_channels(bias.shape, attr<std::int64_t>(add, "axis"), layer)) return;
-    layer.inputs[3] = graph_.add_constant(bias.name + ".flat", bias.constant.aligned().reshaped({channels}));
-    layer.outputs[0] = add.outputs[0];
-    dropped_[index] = true;
-  }
-
-  // Images have their channels in dimension 1, products in the last one.
-  bool lies_along_channels(const Shape& bias, std::int64_t axis, const Node& layer) const {
-    std::int64_t count = element_count(bias);
-    if (layer.op == "qmatmul") {
-      if (bias.empty() || bias.back() != count) return false;
-      auto rank = static_cast<std::int64_t>(graph_.value(layer.outputs[0]).shape.size());
-      return axis == -1 || (rank > 0 && axis == rank - static_cast<std::int64_t>(bias.size()));
-    }
-    if (axis == 1) return !bias.empty() && bias[0] == count;
-    return axis == -1 && bias.size() == 4 && bias[1] == count;  // a 1-D one would lie along the width
-  }
-
   Graph& graph_;
   Uses uses_;
-  std::vector<bool> dropped_;
 };
 
 }  // namespace

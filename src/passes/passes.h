@@ -1,5 +1,6 @@
 #pragma once
 #include <functional>
+#include <vector>
 
 #include "graph/graph.h"
 
@@ -12,9 +13,41 @@ namespace octet {
 // stays as it is.
 void to_qdq_form(Graph& graph);
 
-// Convolutions and matrix products between dequantize nodes become integer ops (qconv2d, qconv2d_transpose,
-// qmatmul). A bias that is added behind one goes into its epilogue.
+// Computes a node from its inputs, of which absent ones are null; false when it can't.
+using Evaluate =
+    std::function<bool(const Node& node, const std::vector<const Tensor*>& inputs, Tensor* output)>;
+
+// Nodes whose inputs are all constants become constants. `weights_too`: also those that (de)quantize, which
+// turns integer weights into floats.
+void fold_constants(Graph& graph, const Evaluate& evaluate, bool weights_too);
+
+// Drops nodes that hand their input on: identity, observe, dropout and the like.
+void remove_identities(Graph& graph);
+
+// What lies between dequantize nodes becomes integer ops: convolutions and products (qconv2d,
+// qconv2d_transpose, qmatmul), add and mul (qadd, qmul) and, where the scale stays the same, pool2d, resize
+// (qpool2d, qresize) and concat. The weights are those of the file.
 void lower_to_integer(Graph& graph);
+
+// A constant that is added to each output channel of a convolution or product becomes its bias.
+void fuse_bias(Graph& graph);
+
+// A batch norm behind a convolution goes into its weights and bias; behind an integer convolution into the
+// multipliers and bias of its epilogue.
+void fold_batch_norm(Graph& graph);
+
+// A tensor of equal shape that is added to what a convolution or product makes becomes its residual.
+void fuse_residual(Graph& graph);
+
+// An activation function behind an op with an epilogue goes into it.
+void fuse_activation(Graph& graph);
+
+// A quantize node behind an op with an epilogue goes into it. Where others read the float, the op gives both.
+void fuse_quantize(Graph& graph);
+
+// Tells integer convolutions and products which integers their input can hold (x_min), as its maker
+// guarantees it: behind a ReLU none is negative, which makes exact arithmetic cheaper.
+void mark_ranges(Graph& graph);
 
 // Drops nodes whose results nobody reads.
 void remove_dead_nodes(Graph& graph);
@@ -25,6 +58,6 @@ void remove_dead_nodes(Graph& graph);
 void assign_layouts(Graph& graph, const std::function<LayoutNeed(const Node&)>& need);
 
 // Everything that the runtime does to a graph before it runs it.
-void optimize(Graph& graph);
+void optimize(Graph& graph, const Evaluate& evaluate);
 
 }  // namespace octet

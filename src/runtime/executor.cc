@@ -4,6 +4,7 @@
 #include <chrono>
 #include <new>
 
+#include "kernels/ref/ref.h"
 #include "passes/passes.h"
 #include "runtime/plan.h"
 
@@ -62,6 +63,15 @@ Layout layout_of(const Graph& graph, const Node& node) {
   return Layout::kPlain;
 }
 
+// For constant folding: a single node, by its reference kernel.
+bool evaluate(const Node& node, const std::vector<const Tensor*>& inputs, Tensor* output) {
+  const Implementation* reference = ref::find(node.op);
+  if (!reference) return false;
+  ThreadPool pool(1);
+  reference->run({node, inputs, {output, 1}, pool});
+  return true;
+}
+
 // Constants that only packed forms are left of are given up; their shapes stay.
 void drop_constants(Executable& executable) {
   Graph& graph = executable.graph;
@@ -88,7 +98,7 @@ std::shared_ptr<const Executable> prepare(const Graph& graph, const ExecuteOptio
   executable->isa = &choose_isa(options.isa);
   executable->graph = graph;
   Graph& ours = executable->graph;
-  if (options.ir_optim) optimize(ours);
+  if (options.ir_optim) optimize(ours, evaluate);
   const simd::Simd* simd = executable->isa->simd;
   if (simd)
     assign_layouts(ours, [&](const Node& node) {

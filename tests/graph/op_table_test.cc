@@ -43,7 +43,7 @@ std::string infer_error(Graph graph) {
 TEST(InferNode, NamesTheNodeAndTheSlot) {
   EXPECT_EQ(infer_error(one_op("add", {0})), "add \"out0\": input y is missing");
   EXPECT_EQ(infer_error(one_op("add", {kNoValue, 1})), "add \"out0\": input x is missing");
-  EXPECT_EQ(infer_error(one_op("add", {0, 1, 2})), "add \"out0\": 3 inputs, expected at most 2");
+  EXPECT_EQ(infer_error(one_op("sub", {0, 1, 2})), "sub \"out0\": 3 inputs, expected at most 2");
   EXPECT_EQ(infer_error(one_op("relu", {0}, 2)), "relu \"out0\": 2 outputs, expected at most 1");
   EXPECT_EQ(infer_error(one_op("relu", {0}, 0)), "relu: output y is missing");
   EXPECT_EQ(infer_error(one_op("concat", {kNoValue, 0, kNoValue})), "concat \"out0\": input x is missing");

@@ -70,8 +70,8 @@ TEST_F(Verify, FindsTwoDefinitions) {
 TEST_F(Verify, FindsWrongSlots) {
   graph_.nodes[0].inputs = {x_};
   EXPECT_EQ(error(), "add \"y\": input y is missing");
-  graph_.nodes[0].inputs = {x_, w_, w_};
-  EXPECT_EQ(error(), "add \"y\": 3 inputs, expected at most 2");
+  graph_.nodes[0].inputs = {x_, w_, w_, w_};
+  EXPECT_EQ(error(), "add \"y\": 4 inputs, expected at most 3");
 }
 
 TEST_F(Verify, FindsWrongAttributes) {

@@ -21,6 +21,7 @@ int count(const Graph& graph, std::string_view op) {
 void lower(Graph& graph) {
   to_qdq_form(graph);
   lower_to_integer(graph);
+  fuse_bias(graph);
   remove_dead_nodes(graph);
 }
 

@@ -83,8 +83,10 @@ Shape conv_transpose_shape(const Node& node, const Shape& x, const Shape& weight
 
 std::vector<OpSpec> convolution() {
   std::vector<std::string_view> inputs = {"x", "weight", "bias?", "out_scale?", "residual?"};
+  std::vector<AttrSpec> conv2d = with_epilogue(conv_attrs());
+  conv2d.push_back({"exact", true});
   return {
-      {"conv2d", inputs, {"y", "float?"}, with_epilogue(conv_attrs()), infer_conv2d},
+      {"conv2d", inputs, {"y", "float?"}, conv2d, infer_conv2d},
       {"conv2d_transpose",
        inputs,
        {"y", "float?"},

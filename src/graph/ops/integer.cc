@@ -19,7 +19,15 @@ void infer_channels(const Node& node, Inputs inputs, const Shape& out, std::int6
                     Outputs outputs) {
   require_float(*inputs[2], "multiplier");
   require_vector(*inputs[2], "multiplier", channels);
+  check_range(node);
   infer_linear_epilogue(node, inputs, 3, out, channels, outputs);
+}
+
+// What x is known to hold at least and at most.
+void check_range(const Node& node) {
+  std::int64_t low = attr<std::int64_t>(node, "x_min"), high = attr<std::int64_t>(node, "x_max");
+  if (low < -128 || high > 127 || low > high)
+    fail("attributes x_min {} and x_max {} make no range of int8", low, high);
 }
 
 void check_products(std::int64_t count) {
@@ -58,6 +66,7 @@ void infer_qmatmul(const Node& node, Inputs inputs, Outputs outputs) {
   std::int64_t inner = merge_dims(product(x, static_cast<std::size_t>(dims), x.size()),
                                   weight[transposed ? 1 : 0], "the columns of x and the rows of weight");
   check_products(inner);
+  check_range(node);
   std::int64_t columns = weight[transposed ? 0 : 1];
   Shape out(x.begin(), x.begin() + dims);
   out.push_back(columns);
@@ -92,6 +101,14 @@ void infer_qlut(const Node&, Inputs inputs, Outputs outputs) {
   outputs[0] = {DType::kInt8, inputs[0]->shape, nullptr};
 }
 
+// An epilogue, and the range of x.
+std::vector<AttrSpec> linear_attrs(std::vector<AttrSpec> attrs) {
+  attrs = with_epilogue(std::move(attrs));
+  attrs.push_back({"x_min", std::int64_t{-128}});
+  attrs.push_back({"x_max", std::int64_t{127}});
+  return attrs;
+}
+
 }  // namespace
 
 std::vector<OpSpec> integer() {
@@ -99,16 +116,16 @@ std::vector<OpSpec> integer() {
   std::vector<std::string_view> pairs = {"x", "y", "x_step", "y_step", "out_scale?"};
   std::vector<AttrSpec> axis = with_epilogue({{"axis", std::int64_t{-1}}});
   return {
-      {"qconv2d", channels, {"y", "float?"}, with_epilogue(conv_attrs()), infer_qconv2d},
+      {"qconv2d", channels, {"y", "float?"}, linear_attrs(conv_attrs()), infer_qconv2d},
       {"qconv2d_transpose",
        channels,
        {"y", "float?"},
-       with_epilogue(conv_transpose_attrs()),
+       linear_attrs(conv_transpose_attrs()),
        infer_qconv2d_transpose},
       {"qmatmul",
        channels,
        {"y", "float?"},
-       with_epilogue({{"transpose_y", false}, {"x_num_col_dims", std::int64_t{-1}}}),
+       linear_attrs({{"transpose_y", false}, {"x_num_col_dims", std::int64_t{-1}}}),
        infer_qmatmul},
       {"qadd", pairs, {"z", "float?"}, axis, infer_qelementwise},
       {"qmul", pairs, {"z", "float?"}, axis, infer_qelementwise},

@@ -34,9 +34,9 @@ std::vector<float> convolve_naively(const Case& c, const Tensor& x, const Tensor
       for (std::int64_t oy = 0; oy < out_h; ++oy)
         for (std::int64_t ox = 0; ox < out_w; ++ox) {
           float sum = 0;
-          for (std::int64_t i = 0; i < in_group; ++i)
-            for (std::int64_t ky = 0; ky < c.kernel_h; ++ky)
-              for (std::int64_t kx = 0; kx < c.kernel_w; ++kx) {
+          for (std::int64_t ky = 0; ky < c.kernel_h; ++ky)
+            for (std::int64_t kx = 0; kx < c.kernel_w; ++kx)
+              for (std::int64_t i = 0; i < in_group; ++i) {
                 std::int64_t iy = oy * c.strides[0] - c.paddings[0] + ky * c.dilations[0];
                 std::int64_t ix = ox * c.strides[1] - c.paddings[2] + kx * c.dilations[1];
                 if (iy < 0 || iy >= c.height || ix < 0 || ix >= c.width) continue;

@@ -30,9 +30,9 @@ std::vector<float> deconvolve_naively(const Case& c, const Shape& out, const Ten
       for (std::int64_t oy = 0; oy < out[2]; ++oy)
         for (std::int64_t ox = 0; ox < out[3]; ++ox) {
           float sum = 0;
-          for (std::int64_t i = 0; i < in_group; ++i)
-            for (std::int64_t ky = 0; ky < c.kernel; ++ky)
-              for (std::int64_t kx = 0; kx < c.kernel; ++kx) {
+          for (std::int64_t ky = 0; ky < c.kernel; ++ky)
+            for (std::int64_t kx = 0; kx < c.kernel; ++kx)
+              for (std::int64_t i = 0; i < in_group; ++i) {
                 std::int64_t py = oy + c.paddings[0] - ky * c.dilations[0];
                 std::int64_t px = ox + c.paddings[2] - kx * c.dilations[1];
                 if (py < 0 || px < 0 || py % c.strides[0] != 0 || px % c.strides[1] != 0) continue;

@@ -1,0 +1,95 @@
+#include <cmath>
+#include <optional>
+
+#include "passes/epilogues.h"
+#include "passes/passes.h"
+
+namespace octet {
+
+namespace {
+
+// y = a*x + b, a channel; in double, so that what is folded is rounded once.
+struct Affine {
+  std::vector<double> a, b;
+};
+
+std::optional<Affine> affine_of(const Graph& graph, const Node& norm, std::int64_t channels) {
+  std::vector<std::span<const float>> parts;
+  std::vector<Tensor> aligned;
+  for (std::size_t i = 1; i < 5; ++i) {
+    const Value& value = graph.value(norm.inputs[i]);
+    if (!value.is_constant() || value.dtype != DType::kFloat32 || value.constant.size() != channels)
+      return std::nullopt;
+    aligned.push_back(value.constant.aligned());
+  }
+  for (const Tensor& tensor : aligned) parts.push_back(tensor.data<float>());
+  double epsilon = static_cast<double>(attr<float>(norm, "epsilon"));
+  Affine affine;
+  for (std::size_t c = 0; c < static_cast<std::size_t>(channels); ++c) {
+    double scale = parts[0][c], bias = parts[1][c], mean = parts[2][c], variance = parts[3][c];
+    double a = scale / std::sqrt(variance + epsilon);
+    affine.a.push_back(a);
+    affine.b.push_back(bias - mean * a);
+  }
+  return affine;
+}
+
+// values[c] * a[c], channel c of element i being i / inner % channels.
+Tensor scaled(const Tensor& tensor, const std::vector<double>& a, std::int64_t inner) {
+  Tensor source = tensor.aligned(), result(DType::kFloat32, tensor.shape());
+  auto from = source.data<float>();
+  auto to = result.mutable_data<float>();
+  for (std::size_t i = 0; i < to.size(); ++i)
+    to[i] =
+        static_cast<float>(static_cast<double>(from[i]) * a[i / static_cast<std::size_t>(inner) % a.size()]);
+  return result;
+}
+
+// How many elements of a float weight, or of a multiplier, follow each other with the same output channel;
+// nothing when the op can't be folded into.
+std::optional<std::int64_t> inner_of(const Node& layer, const Shape& weight) {
+  if (layer.op == "conv2d") return weight[1] * weight[2] * weight[3];
+  if (layer.op == "conv2d_transpose" && attr<std::int64_t>(layer, "groups") == 1)
+    return weight[2] * weight[3];
+  return std::nullopt;
+}
+
+}  // namespace
+
+void fold_batch_norm(Graph& graph) {
+  Uses uses(graph);
+  for (Node& layer : graph.nodes) {
+    bool integer = layer.op == "qconv2d" || layer.op == "qconv2d_transpose";
+    if (!integer && layer.op != "conv2d" && layer.op != "conv2d_transpose") continue;
+    EpilogueSlots slots = epilogue_slots(layer);
+    if (!is_open(layer) || input_of(layer, slots.residual) != kNoValue) continue;
+    Node* norm = only_reader(graph, uses, layer);
+    if (!norm || norm->op != "batch_norm" || norm->inputs[0] != layer.outputs[0]) continue;
+    // Floats: into the weights. Integers: into the multipliers, the weights stay those of the file.
+    int factor_slot = integer ? 2 : 1;
+    const Value& factor = graph.value(layer.inputs[static_cast<std::size_t>(factor_slot)]);
+    std::int64_t channels = channels_of(graph, layer);
+    if (!factor.is_constant() || factor.dtype != DType::kFloat32) continue;
+    std::optional<std::int64_t> inner = integer ? 1 : inner_of(layer, factor.shape);
+    if (!inner || (integer && factor.constant.size() != channels)) continue;
+    ValueId bias = input_of(layer, slots.bias);
+    if (bias != kNoValue && !graph.value(bias).is_constant()) continue;
+    std::optional<Affine> affine = affine_of(graph, *norm, channels);
+    if (!affine) continue;
+
+    std::string name = graph.value(norm->outputs[0]).name;
+    Tensor factors = scaled(factor.constant, affine->a, *inner);
+    Tensor biases(DType::kFloat32, {channels});
+    Tensor old = bias == kNoValue ? Tensor() : graph.value(bias).constant.aligned();
+    for (std::size_t c = 0; c < affine->b.size(); ++c) {
+      double before = old.empty() ? 0.0 : static_cast<double>(old.data<float>()[c]);
+      biases.mutable_data<float>()[c] = static_cast<float>(before * affine->a[c] + affine->b[c]);
+    }
+    set_input(layer, factor_slot, graph.add_constant(name + ".scaled", std::move(factors)));
+    set_input(layer, slots.bias, graph.add_constant(name + ".bias", std::move(biases)));
+    take_over(layer, *norm);
+  }
+  remove_taken_over(graph);
+}
+
+}  // namespace octet

@@ -1,0 +1,77 @@
+#include "graph/op_table.h"
+#include "passes/epilogues.h"
+#include "passes/passes.h"
+
+namespace octet {
+
+namespace {
+
+// The shapes of all values when unknown dimensions of the inputs are `size`; empty when that size does not go
+// through the graph.
+std::vector<Shape> shapes_at(const Graph& graph, std::int64_t size) {
+  std::vector<ValueInfo> infos;
+  for (const Value& value : graph.values)
+    infos.push_back({value.dtype, value.is_constant() ? value.shape : Shape{kUnknown},
+                     value.is_constant() ? &value.constant : nullptr});
+  for (ValueId id : graph.inputs) {
+    Shape shape = graph.value(id).shape;
+    for (std::size_t i = 0; i < shape.size(); ++i)
+      if (i == 0 || shape[i] == kUnknown) shape[i] = i == 0 ? 2 : size + 32 * static_cast<std::int64_t>(i);
+    infos[static_cast<std::size_t>(id)].shape = std::move(shape);
+  }
+  std::vector<Shape> shapes;
+  try {
+    for (ValueInfo& info : infer_values(graph, std::move(infos)).infos)
+      shapes.push_back(std::move(info.shape));
+  } catch (const Error&) {
+    return {};
+  }
+  return shapes;
+}
+
+}  // namespace
+
+void fuse_residual(Graph& graph) {
+  Uses uses(graph);
+  // A residual has the output's shape. Where the model leaves dimensions open, two sizes tell: an addition
+  // that broadcasts would show at one of them.
+  std::vector<Shape> small = shapes_at(graph, 96), large = shapes_at(graph, 224);
+  if (small.empty() && large.empty()) return;
+  auto same_shape = [&](ValueId a, ValueId b) {
+    for (const std::vector<Shape>* shapes : {&small, &large}) {
+      if (shapes->empty()) continue;
+      const Shape &left = (*shapes)[static_cast<std::size_t>(a)],
+                  &right = (*shapes)[static_cast<std::size_t>(b)];
+      if (left != right || !is_known(left)) return false;
+    }
+    return true;
+  };
+  std::vector<Node*> maker(graph.values.size(), nullptr);
+  std::vector<int> order(graph.values.size(), -1);
+  for (std::size_t i = 0; i < graph.nodes.size(); ++i)
+    for (ValueId id : graph.nodes[i].outputs)
+      if (id != kNoValue) {
+        maker[static_cast<std::size_t>(id)] = &graph.nodes[i];
+        order[static_cast<std::size_t>(id)] = static_cast<int>(i);
+      }
+  for (Node& add : graph.nodes) {
+    if (add.op != "add" || !is_open(add) || add.inputs[0] == add.inputs[1]) continue;
+    // The later of both takes the earlier one as its residual, so that it is there in time.
+    bool second =
+        order[static_cast<std::size_t>(add.inputs[1])] > order[static_cast<std::size_t>(add.inputs[0])];
+    ValueId sum = add.inputs[second ? 1 : 0], other = add.inputs[second ? 0 : 1];
+    Node* layer = maker[static_cast<std::size_t>(sum)];
+    if (!layer || !is_linear(*layer) || !is_open(*layer) || !uses.only_for_one(sum)) continue;
+    int slot = epilogue_slots(*layer).residual;
+    if (input_of(*layer, slot) != kNoValue || graph.value(other).dtype != DType::kFloat32) continue;
+    if (!same_shape(sum, other)) continue;
+    set_input(*layer, slot, other);
+    ValueId result = add.outputs[0];
+    take_over(*layer, add);
+    maker[static_cast<std::size_t>(result)] = layer;
+    order[static_cast<std::size_t>(result)] = order[static_cast<std::size_t>(sum)];
+  }
+  remove_taken_over(graph);
+}
+
+}  // namespace octet
