@@ -14,6 +14,13 @@ void require_int8(const ValueInfo& value, std::string_view what) {
   require_dtype(value, what, {DType::kInt8});
 }
 
+// What x is known to hold at least and at most.
+void check_range(const Node& node) {
+  std::int64_t low = attr<std::int64_t>(node, "x_min"), high = attr<std::int64_t>(node, "x_max");
+  if (low < -128 || high > 127 || low > high)
+    fail("attributes x_min {} and x_max {} make no range of int8", low, high);
+}
+
 // multiplier and all that follows, of an op with `channels` output channels.
 void infer_channels(const Node& node, Inputs inputs, const Shape& out, std::int64_t channels,
                     Outputs outputs) {
@@ -21,13 +28,6 @@ void infer_channels(const Node& node, Inputs inputs, const Shape& out, std::int6
   require_vector(*inputs[2], "multiplier", channels);
   check_range(node);
   infer_linear_epilogue(node, inputs, 3, out, channels, outputs);
-}
-
-// What x is known to hold at least and at most.
-void check_range(const Node& node) {
-  std::int64_t low = attr<std::int64_t>(node, "x_min"), high = attr<std::int64_t>(node, "x_max");
-  if (low < -128 || high > 127 || low > high)
-    fail("attributes x_min {} and x_max {} make no range of int8", low, high);
 }
 
 void check_products(std::int64_t count) {
