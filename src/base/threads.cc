@@ -4,52 +4,112 @@
 
 #include <atomic>
 #include <charconv>
+#include <chrono>
 #include <condition_variable>
 #include <cstdlib>
 #include <exception>
 #include <mutex>
 #include <string_view>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "base/error.h"
 
 namespace octet {
 
+namespace {
+
+// How long a thread that has nothing to do stays awake. The layers of a network follow each other within a
+// few microseconds, and to sleep and be woken takes longer than most of them.
+constexpr std::chrono::microseconds kPatience(40);
+
+void pause() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  asm volatile("yield");
+#endif
+}
+
+// Waits for ready(), but not for long; false when it gave up. Where there are more threads than cores it lets
+// the others go first.
+template <class Ready>
+bool wait_awake(const Ready& ready) {
+  constexpr int kLooks = 64;
+  auto start = std::chrono::steady_clock::now();
+  for (int round = 0;; ++round) {
+    for (int i = 0; i < kLooks; ++i) {
+      if (ready()) return true;
+      pause();
+    }
+    if (std::chrono::steady_clock::now() - start > kPatience) return false;
+    if (round > 2) std::this_thread::yield();
+  }
+}
+
+}  // namespace
+
+// A job is handed out through `left` alone. Whoever brings it down from r > 0 has taken task count - r of the
+// current job, and until that task is counted in `done` the job cannot end. So a thread that took a task may
+// read what describes the job, and one that comes too late finds nothing and touches nothing.
 struct ThreadPool::State {
-  std::mutex mutex;
-  std::condition_variable start, done;
-  const std::function<void(std::int64_t)>* task = nullptr;
+  alignas(64) std::atomic<std::int64_t> left{0};
+  alignas(64) std::atomic<std::int64_t> done{0};
+  alignas(64) const Task* task = nullptr;
   std::int64_t count = 0;
-  std::atomic<std::int64_t> next{0};
-  int working = 0;        // workers still inside the current job
-  std::uint64_t job = 0;  // counts jobs, so that each worker takes part once
-  bool stop = false;
+
+  // For threads that have lost patience. The flags are read after the counters are written, and the other way
+  // round by those who go to sleep; all in one order, so nobody sleeps through what he waits for.
+  std::atomic<int> sleeping{0};
+  std::atomic<bool> caller_sleeps{false}, stop{false};
+  std::mutex mutex;
+  std::condition_variable start, finished;
+  std::uint64_t calls = 0;  // how often sleepers were woken; guarded by the mutex, as the error is
   std::exception_ptr error;
   std::vector<std::thread> workers;
 
   void work() {
-    for (std::int64_t i; (i = next.fetch_add(1, std::memory_order_relaxed)) < count;) {
+    std::int64_t mine = 0, all = 0;
+    while (left.load(std::memory_order_relaxed) > 0) {
+      std::int64_t rest = left.fetch_sub(1, std::memory_order_acquire);
+      if (rest <= 0) break;
+      all = count;
       try {
-        (*task)(i);
+        (*task)(all - rest);
       } catch (...) {
         std::lock_guard lock(mutex);
         if (!error) error = std::current_exception();
       }
+      ++mine;
+    }
+    if (mine == 0) return;
+    if (done.fetch_add(mine) + mine == all && caller_sleeps) {
+      { std::lock_guard lock(mutex); }
+      finished.notify_one();
     }
   }
 
   void run_worker() {
-    std::unique_lock lock(mutex);
-    for (std::uint64_t seen = 0;;) {
-      start.wait(lock, [&] { return stop || job != seen; });
-      if (stop) return;
-      seen = job;
-      lock.unlock();
+    auto called = [&] { return left > 0 || stop; };
+    while (!stop) {
       work();
-      lock.lock();
-      if (--working == 0) done.notify_one();
+      if (wait_awake(called)) continue;
+      std::unique_lock lock(mutex);
+      std::uint64_t seen = calls;
+      ++sleeping;
+      start.wait(lock, [&] { return called() || calls != seen; });
+      --sleeping;
     }
+  }
+
+  void wake_workers() {
+    if (sleeping == 0) return;
+    {
+      std::lock_guard lock(mutex);
+      ++calls;
+    }
+    start.notify_all();
   }
 };
 
@@ -59,11 +119,8 @@ ThreadPool::ThreadPool(int threads) : state_(std::make_unique<State>()) {
 }
 
 ThreadPool::~ThreadPool() {
-  {
-    std::lock_guard lock(state_->mutex);
-    state_->stop = true;
-  }
-  state_->start.notify_all();
+  state_->stop = true;
+  state_->wake_workers();
   for (std::thread& worker : state_->workers) worker.join();
 }
 
@@ -71,26 +128,27 @@ int ThreadPool::threads() const {
   return static_cast<int>(state_->workers.size()) + 1;
 }
 
-void ThreadPool::parallel_for(std::int64_t count, const std::function<void(std::int64_t)>& task) {
+void ThreadPool::parallel_for(std::int64_t count, const Task& task) {
   State& s = *state_;
   if (count <= 1 || s.workers.empty()) {
     for (std::int64_t i = 0; i < count; ++i) task(i);
     return;
   }
-  {
-    std::lock_guard lock(s.mutex);
-    s.task = &task;
-    s.count = count;
-    s.next = 0;
-    s.error = nullptr;
-    s.working = static_cast<int>(s.workers.size());
-    ++s.job;
-  }
-  s.start.notify_all();
+  s.task = &task;
+  s.count = count;
+  s.done.store(0, std::memory_order_relaxed);
+  s.left = count;
+  s.wake_workers();
   s.work();
-  std::unique_lock lock(s.mutex);
-  s.done.wait(lock, [&] { return s.working == 0; });
-  if (s.error) std::rethrow_exception(s.error);
+  auto all_done = [&] { return s.done == count; };
+  if (!wait_awake(all_done)) {
+    s.caller_sleeps = true;
+    std::unique_lock lock(s.mutex);
+    s.finished.wait(lock, all_done);
+    s.caller_sleeps = false;
+  }
+  // Only now, because whoever threw has counted his task since.
+  if (s.error) std::rethrow_exception(std::exchange(s.error, nullptr));
 }
 
 int default_threads() {

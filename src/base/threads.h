@@ -1,6 +1,5 @@
 #pragma once
 #include <cstdint>
-#include <functional>
 #include <memory>
 
 namespace octet {
@@ -9,6 +8,20 @@ namespace octet {
 // One parallel_for at a time; a predictor owns its pool.
 class ThreadPool {
  public:
+  // Refers to something that is called with the number of a task. It must outlive the call it is passed to.
+  class Task {
+   public:
+    template <class Function>
+    Task(const Function& function)
+        : function_(&function),
+          call_([](const void* object, std::int64_t i) { (*static_cast<const Function*>(object))(i); }) {}
+    void operator()(std::int64_t i) const { call_(function_, i); }
+
+   private:
+    const void* function_;
+    void (*call_)(const void* function, std::int64_t i);
+  };
+
   explicit ThreadPool(int threads);
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;
@@ -17,7 +30,7 @@ class ThreadPool {
   int threads() const;
   // Calls task(i) once for each i in [0, count), in any order, and returns when all are done. Tasks must not
   // depend on which thread runs them. The first exception is rethrown here.
-  void parallel_for(std::int64_t count, const std::function<void(std::int64_t)>& task);
+  void parallel_for(std::int64_t count, const Task& task);
 
  private:
   struct State;

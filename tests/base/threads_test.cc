@@ -4,7 +4,9 @@
 #include <stdlib.h>
 
 #include <atomic>
+#include <chrono>
 #include <stdexcept>
+#include <thread>
 #include <vector>
 
 #include "octet/error.h"
@@ -21,6 +23,21 @@ TEST(ThreadPool, DoesEachTaskOnce) {
       pool.parallel_for(round, [&](std::int64_t i) { ++done[static_cast<std::size_t>(i)]; });
       for (const auto& count : done) EXPECT_EQ(count, 1);
     }
+  }
+}
+
+// Long enough for the workers, and then for the caller, to lose patience and sleep.
+TEST(ThreadPool, WakesThoseThatSleep) {
+  constexpr std::chrono::milliseconds kLong(2);
+  ThreadPool pool(3);
+  for (int round = 0; round < 20; ++round) {
+    std::this_thread::sleep_for(kLong);
+    std::atomic<int> done = 0;
+    pool.parallel_for(5, [&](std::int64_t) {
+      std::this_thread::sleep_for(kLong);
+      ++done;
+    });
+    EXPECT_EQ(done, 5);
   }
 }
 
