@@ -172,6 +172,17 @@ Flag& Args::add(std::string name, std::optional<int>* target, Range range, std::
   return flag;
 }
 
+Flag& Args::add(std::string name, double* target, std::string help) {
+  Flag& flag = add_flag(std::move(name), "X", std::move(help));
+  flag.default_text = fmt::format("{}", *target);
+  flag.set = [&flag, target](const std::string& text) {
+    std::optional<float> number = parse_float(text);
+    if (!number || *number < 0) fail("--{}: '{}' is not a number of 0 or more", flag.name, text);
+    *target = *number;
+  };
+  return flag;
+}
+
 Flag& Args::add(std::string name, bool* target, std::string help) {
   Flag& flag = add_flag(std::move(name), "True|False", std::move(help));
   flag.boolean = true;

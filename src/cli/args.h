@@ -56,6 +56,7 @@ class Args {
   Flag& add(std::string name, std::optional<std::string>* target, std::string value, std::string help);
   Flag& add(std::string name, int* target, Range range, std::string help);
   Flag& add(std::string name, std::optional<int>* target, Range range, std::string help);
+  Flag& add(std::string name, double* target, std::string help);  // any number that is not negative
   Flag& add(std::string name, bool* target, std::string help);
   Flag& add(std::string name, std::optional<std::array<float, 3>>* target, std::string help);
   Flag& add(std::string name, std::vector<std::string>* target, std::string value, std::string help);

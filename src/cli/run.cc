@@ -1,9 +1,9 @@
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
 #include <limits>
 
 #include "base/error.h"
+#include "cli/bindings.h"
 #include "cli/command.h"
 #include "cli/model_flags.h"
 #include "cli/output.h"
@@ -21,59 +21,6 @@ struct Options {
   RuntimeFlags runtime;
   std::vector<std::string> inputs, outputs;  // as given: [NAME=]FILE
 };
-
-// A tensor of the model and the file that it is read from or written to.
-struct Binding {
-  std::string name;
-  std::string file;
-};
-
-std::string names_of(const std::vector<TensorInfo>& tensors) {
-  std::vector<std::string> names;
-  for (const TensorInfo& tensor : tensors) names.push_back(tensor.name);
-  return fmt::format("{}", fmt::join(names, ", "));
-}
-
-// Splits [NAME=]FILE and gives those without a name the model's own tensors, in their order, that no other
-// one names.
-std::vector<Binding> bind_files(const char* flag, const std::vector<std::string>& words,
-                                const std::vector<TensorInfo>& own, const Graph& graph) {
-  std::vector<Binding> bindings;
-  for (const std::string& word : words) {
-    std::size_t equals = word.find('=');
-    std::string name = equals == std::string::npos ? "" : word.substr(0, equals);
-    if (!name.empty() && graph.find_value(name) == kNoValue) {
-      std::error_code ignored;
-      if (!std::filesystem::exists(word, ignored))
-        fail("{} {}: the model has no tensor '{}'; its {}s are {}", flag, word, name, flag + 2,
-             names_of(own));
-      name.clear();  // a file with = in its name
-    }
-    bindings.push_back({name, name.empty() ? word : word.substr(equals + 1)});
-    if (bindings.back().file.empty()) fail("{} {}: a file name is missing after =", flag, word);
-  }
-  auto is_named = [&](const std::string& name) {
-    return std::any_of(bindings.begin(), bindings.end(), [&](const Binding& b) { return b.name == name; });
-  };
-  auto next = own.begin();
-  for (Binding& binding : bindings) {
-    if (!binding.name.empty()) continue;
-    next = std::find_if(next, own.end(), [&](const TensorInfo& t) { return !is_named(t.name); });
-    if (next == own.end())
-      fail("{} {}: the model has only {} {}{}: {}", flag, binding.file, own.size(), flag + 2,
-           own.size() == 1 ? "" : "s", names_of(own));
-    binding.name = next->name;
-  }
-  return bindings;
-}
-
-// The other dimensions are the model's business: a declared size does not bind.
-void check_input(const TensorHandle& input, const Tensor& tensor, const std::string& file) {
-  bool same_rank = input.shape().empty() || input.shape().size() == tensor.shape().size();
-  if (tensor.dtype() != input.type() || !same_rank)
-    fail("{}: holds {}, but input '{}' of the model is {}", file, describe(tensor.dtype(), tensor.shape()),
-         input.name(), describe(input.type(), input.shape()));
-}
 
 void print_summary(const std::string& name, const Tensor& tensor) {
   say("{}: {}", printable(name), describe(tensor.dtype(), tensor.shape()));
@@ -112,10 +59,8 @@ int run(const Options& options) {
   Model part(std::make_shared<const Graph>(extract(graph, input_names, output_names)));
   std::unique_ptr<Predictor> predictor = create_predictor(part, config);
   for (const Binding& input : inputs) {
-    Tensor tensor = load_npy(input.file);
     std::shared_ptr<TensorHandle> handle = predictor->get_input_handle(input.name);
-    check_input(*handle, tensor, input.file);
-    feed(*handle, tensor);
+    feed(*handle, load_input(*handle, input.file));
   }
   predictor->run();
 

@@ -76,7 +76,8 @@ TEST_P(CommandPage, EveryFlagIsDescribed) {
   EXPECT_GT(flags, 0);
 }
 
-INSTANTIATE_TEST_SUITE_P(All, CommandPage, testing::Values("info", "run", "infer", "convert", "completion"),
+INSTANTIATE_TEST_SUITE_P(All, CommandPage,
+                         testing::Values("info", "run", "infer", "convert", "compare", "completion"),
                          [](const auto& info) { return std::string(info.param); });
 
 TEST(DocsTest, PatternsMatchWhatTheyShould) {
