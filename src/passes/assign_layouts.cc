@@ -15,8 +15,9 @@ class Assignment {
     graph_.nodes.clear();
     for (Node& node : nodes) {
       Layout layout = choose(node, need(node));
-      for (ValueId& id : node.inputs)
-        if (is_image(id)) id = in_layout(id, layout);
+      for (std::size_t i = 0; i < node.inputs.size(); ++i)
+        if (is_image(node.inputs[i]))
+          node.inputs[i] = in_layout(node.inputs[i], is_weight(node, i) ? Layout::kPlain : layout);
       for (ValueId id : node.outputs)
         if (is_image(id)) graph_.value(id).layout = layout;
       graph_.nodes.push_back(std::move(node));
@@ -28,6 +29,12 @@ class Assignment {
 
  private:
   bool is_image(ValueId id) const { return id != kNoValue && graph_.value(id).shape.size() == 4; }
+
+  // A kernel has four dimensions but is no image: it is always plain.
+  static bool is_weight(const Node& node, std::size_t input) {
+    return input == 1 && (node.op == "conv2d" || node.op == "qconv2d" || node.op == "conv2d_transpose" ||
+                          node.op == "qconv2d_transpose");
+  }
 
   Layout choose(const Node& node, LayoutNeed need) const {
     if (need == LayoutNeed::kPlain) return Layout::kPlain;

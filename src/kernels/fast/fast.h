@@ -13,5 +13,6 @@ std::span<const Implementation> implementations();
 
 // The families, a file each.
 std::vector<Implementation> light();
+std::vector<Implementation> float_conv();
 
 }  // namespace octet::fast

@@ -1,12 +1,12 @@
 #include "kernels/simd/float.h"
 
-#include "kernels/simd/store.h"
-#include "kernels/simd/table.h"
+#include "kernels/simd/float_parts.h"
+#include "kernels/simd/vec.h"
 
 namespace octet::simd::OCTET_SIMD {
 
 FloatRoutines float_routines() {
-  return {};
+  return {.lanes = kLanes, .panel_width = float_panel_width, .multiply = float_multiply};
 }
 
 }  // namespace octet::simd::OCTET_SIMD

@@ -1,0 +1,10 @@
+#pragma once
+#include "kernels/simd/table.h"
+
+// What the sources float_*.cc contribute to FloatRoutines.
+namespace octet::simd::OCTET_SIMD {
+
+std::int64_t float_panel_width(std::int64_t columns);
+void float_multiply(const FloatProduct& product);
+
+}  // namespace octet::simd::OCTET_SIMD

@@ -1,0 +1,92 @@
+#include "kernels/ref/random.h"
+#include "support/fast_runner.h"
+
+namespace octet {
+namespace {
+
+using testing::expect_as_reference;
+using testing::Ints;
+using testing::random_floats;
+
+struct Case {
+  Shape x, weight;
+  std::int64_t groups = 1;
+  Ints strides = {1, 1}, paddings = {0, 0, 0, 0}, dilations = {1, 1};
+};
+
+Attrs attrs_of(const Case& c) {
+  return {{"strides", c.strides}, {"paddings", c.paddings}, {"dilations", c.dilations}, {"groups", c.groups}};
+}
+
+void expect_conv(const Case& c, bool with_bias = true) {
+  Tensor bias = with_bias ? random_floats({c.weight[0]}, 3) : Tensor();
+  expect_as_reference("conv2d", {random_floats(c.x, 1), random_floats(c.weight, 2), bias}, attrs_of(c),
+                      {1, 2});
+}
+
+TEST(FastConv, OneByOne) {
+  for (std::int64_t channels : {1, 3, 16, 33})
+    for (std::int64_t columns : {1, 7, 8, 9, 16, 24, 25, 40, 67})
+      for (Shape side : {Shape{1, 1}, Shape{1, 3}, Shape{5, 7}}) {
+        expect_conv({{1, channels, side[0], side[1]}, {columns, channels, 1, 1}});
+        expect_conv({{3, channels, side[0], side[1]}, {columns, channels, 1, 1}}, false);
+      }
+  expect_conv({{1, 64, 40, 40}, {48, 64, 1, 1}});
+  expect_conv({{2, 20, 9, 8}, {48, 20, 1, 1}, 1, {2, 3}, {0, 1, 2, 0}});
+}
+
+TEST(FastConv, Kernels) {
+  for (std::int64_t channels : {1, 3, 24, 40})
+    for (std::int64_t stride : {1, 2, 3})
+      for (std::int64_t dilation : {1, 2})
+        for (Shape kernel : {Shape{3, 3}, Shape{1, 5}, Shape{4, 2}})
+          for (const Ints& pads : {Ints{0, 0, 0, 0}, Ints{1, 1, 1, 1}, Ints{3, 0, 2, 4}})
+            expect_conv({{2, channels, 9, 11},
+                         {20, channels, kernel[0], kernel[1]},
+                         1,
+                         {stride, 1 + stride % 3},
+                         pads,
+                         {dilation, 3 - dilation}});
+  expect_conv({{1, 3, 37, 35}, {32, 3, 7, 7}, 1, {2, 2}, {3, 3, 3, 3}});
+  expect_conv({{1, 2, 1, 1}, {5, 2, 5, 5}, 1, {1, 1}, {4, 4, 4, 4}});  // mostly padding
+}
+
+TEST(FastConv, Groups) {
+  for (std::int64_t groups : {2, 3, 4})
+    for (std::int64_t in : {1, 5, 8})
+      for (std::int64_t out : {1, 3, 8, 17})
+        expect_conv({{2, groups * in, 6, 7}, {groups * out, in, 3, 3}, groups, {1, 2}, {1, 0, 1, 2}});
+}
+
+TEST(FastConv, AutoPad) {
+  for (const char* mode : {"same", "valid"})
+    expect_as_reference("conv2d", {random_floats({1, 5, 12, 11}, 1), random_floats({9, 5, 3, 4}, 2)},
+                        {{"auto_pad", std::string(mode)}, {"strides", Ints{2, 2}}}, {1});
+}
+
+TEST(FastConv, Epilogues) {
+  for (const char* activation :
+       {"", "relu", "relu6", "hard_swish", "hard_sigmoid", "swish", "sigmoid", "leaky_relu"})
+    for (std::int64_t columns : {8, 19, 32})
+      for (bool residual : {false, true})
+        for (int outputs : {0, 1, 2}) {  // a float, an int8, both
+          Tensor scale = outputs > 0 ? Tensor::of<float>({1}, {2.5f}) : Tensor();
+          Tensor added = residual ? random_floats({2, columns, 5, 6}, 4, -3, 3) : Tensor();
+          expect_as_reference("conv2d",
+                              {random_floats({2, 10, 5, 6}, 1, -2, 2), random_floats({columns, 10, 1, 1}, 2),
+                               random_floats({columns}, 3), scale, added},
+                              {{"activation", std::string(activation)}}, {1, 2, 3}, 0, std::max(outputs, 1));
+        }
+}
+
+TEST(FastConv, RunsWeightsThatAreNoConstants) {
+  expect_as_reference("conv2d",
+                      {random_floats({1, 4, 5, 5}, 1), random_floats({6, 4, 3, 3}, 2), random_floats({6}, 3)},
+                      {}, {2});
+  expect_as_reference("conv2d",
+                      {random_floats({1, 4, 5, 5}, 1), random_floats({6, 4, 3, 3}, 2), random_floats({6}, 3)},
+                      {}, {1});
+}
+
+}  // namespace
+}  // namespace octet
