@@ -14,5 +14,6 @@ std::span<const Implementation> implementations();
 // The families, a file each.
 std::vector<Implementation> light();
 std::vector<Implementation> float_conv();
+std::vector<Implementation> int8();
 
 }  // namespace octet::fast

@@ -1,8 +1,65 @@
 #pragma once
+#include <cstdint>
+
+#include "kernels/epilogue.h"
 
 namespace octet::simd {
 
+// How the products of a panel of output channels are made. Weights are constants, so whether a cheaper way is
+// exact is decided when they are packed (fast/int8_pack.h). A sum's operands come in units of 4 bytes of the
+// left side, which every output channel of a vector reads at once.
+enum class Int8Kind : std::uint8_t {
+  kPairs2,  // 4 int8 a unit: products of pairs in 16 bits, those of two units added there, then widened
+  kPairs,   // 4 int8 a unit: products of pairs in 16 bits, then widened
+  kWide,    // 2 int16 a unit: the left side is widened to int16 beforehand. Exact for all operands
+  kDot,     // 4 int8 a unit: the CPU's own 8-bit dot product into 32 bits. Exact for all operands
+};
+
+// What the kinds can do on an instruction set.
+struct Int8Features {
+  int lanes;            // output channels in a vector
+  bool dot;             // kDot is there, and the best for everything
+  bool pairs2;          // kPairs2 is there
+  bool unsigned_pairs;  // kPairs wants a left side of 0..255: `shift` is added to it first
+};
+
+// The left side: a row of the product is `segments` runs of `units` times 4 bytes each.
+struct Int8Rows {
+  const std::int8_t* const* pointers;  // of run s of row r: pointers[s * stride + r] + offset
+  std::int64_t stride;
+  std::int64_t offset;
+  std::int64_t rows;
+  std::int64_t segments, units;
+};
+
+// The right side: `vectors` vectors of output channels, of which the first `columns` channels exist.
+struct Int8Panel {
+  Int8Kind kind;
+  int vectors;
+  std::int64_t columns;
+  std::int8_t shift;           // added to each byte of the left side, as uint8
+  const std::int32_t* init;    // one a channel: what a sum starts from; takes the shift back
+  const float* multiplier;     // one a channel
+  const float* bias;           // one a channel
+  const std::int8_t* weights;  // [segment][unit][channel][4 bytes]
+};
+
+// Where the results go: element (r, c) to base + r * stride + c. Pointers may be null: no such thing.
+struct Int8Target {
+  const Epilogue* epilogue = nullptr;
+  const float* residual = nullptr;
+  float* floats = nullptr;
+  std::int8_t* integers = nullptr;
+  std::int64_t stride = 0;
+};
+
+constexpr int kMaxVectors = 4;  // of a panel
+
 // Convolutions and products of int8.
-struct Int8Routines {};
+struct Int8Routines {
+  Int8Features features;
+  void (*multiply)(const Int8Rows& rows, const Int8Panel& panel, const Int8Target& target);
+  void (*widen)(const std::int8_t* x, std::int16_t* y, std::int64_t count);
+};
 
 }  // namespace octet::simd

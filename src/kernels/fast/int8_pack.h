@@ -1,0 +1,62 @@
+#pragma once
+#include <vector>
+
+#include "kernels/kernel.h"
+#include "kernels/simd/int8.h"
+
+// Weights of integer convolutions and products, packed into the panels that kernels/simd multiplies with.
+namespace octet::fast {
+
+// How the left side of a product lies in memory: a row is `segments` runs of `length` elements, int8 or
+// (wide) int16. `offsets` has, for each element in this order, where its weight is in a column's weights.
+struct LeftForm {
+  std::int64_t segments = 0, length = 0;
+  std::vector<std::int64_t> offsets;
+
+  std::int64_t units(bool wide) const { return wide ? (length + 1) / 2 : (length + 3) / 4; }
+};
+
+// What the elements of the left side are known to lie in; 0 is always among them, as padding.
+struct LeftRange {
+  int low = -128, high = 127;
+};
+LeftRange left_range(const Node& node);  // its attributes x_min and x_max
+
+struct WeightColumns {
+  const std::int8_t* data;  // element `offset` of column c: data[c * step + offset]
+  std::int64_t step;
+  std::int64_t count;
+};
+
+// What a column's sums are rescaled with.
+struct Rescaling {
+  explicit Rescaling(const PrepareArgs& args);  // inputs 2 and 3 of an integer convolution or product
+
+  Tensor multiplier;  // one for all, or one a column
+  Tensor bias;        // empty: none
+};
+
+struct PackedPanel {
+  simd::Int8Panel panel;
+  std::int64_t first;   // its first column, among all of the output
+  std::int64_t offset;  // of its left side from that of the first group, in elements
+  Tensor memory;        // what `panel` points into
+
+  bool wide() const { return panel.kind == simd::Int8Kind::kWide; }
+};
+
+// All panels of a product, and the two forms in which they want their left side.
+struct PackedProduct {
+  LeftForm narrow, wide;
+  std::vector<PackedPanel> panels;
+
+  const LeftForm& form(bool is_wide) const { return is_wide ? wide : narrow; }
+  bool uses(bool is_wide) const;  // whether a panel wants this form
+};
+
+// Appends the panels of some columns, which are the columns of the output from `first` on. Each panel gets
+// the fastest kind that is exact for all left sides in `range`.
+void pack_panels(const simd::Int8Features& features, const WeightColumns& weights, LeftRange range,
+                 const Rescaling& rescaling, std::int64_t first, std::int64_t offset, PackedProduct& product);
+
+}  // namespace octet::fast

@@ -1,0 +1,46 @@
+#pragma once
+#include <functional>
+
+#include "graph/ops/geometry.h"
+#include "kernels/fast/int8_pack.h"
+
+// Integer convolutions as products of packed weights with rows of pointers into the image.
+namespace octet::fast {
+
+// Channels-last images in memory as the left side of a product.
+struct LeftImage {
+  const std::int8_t* data = nullptr;
+  std::int64_t pixel = 0, row = 0, image = 0;  // bytes from one to the next
+  ops::Window window;                          // its kernel counts the taps that have pointers of their own
+  const std::int8_t* zeros = nullptr;          // stands for a pixel outside of the image
+
+  // Where each tap of the outputs [first, first + count), counted over all images, lies: of tap t
+  // pointers[t * stride + i].
+  void point(std::int64_t first, std::int64_t count, std::int64_t stride, const std::int8_t** pointers) const;
+};
+
+// A piece of the rows of a product.
+struct Chunk {
+  std::int64_t rows;
+  std::int64_t at, stride;  // element (r, c) of it is element at + r * stride + c of the output
+};
+
+// A product in chunks of at most chunk_rows rows.
+struct Product {
+  const PackedProduct& packed;
+  std::int64_t chunks = 0, chunk_rows = 0;
+  std::function<Chunk(std::int64_t index)> chunk;
+  // Fills pointers[s * chunk_rows + r] for the segments s and rows r of a chunk, in a form of the left side.
+  std::function<void(std::int64_t index, bool wide, const std::int8_t** pointers)> point;
+};
+
+// The rows of a chunk, so many that its left side stays in the L2 cache while the panels go over it.
+std::int64_t chunk_rows(const PackedProduct& packed, std::int64_t rows, int threads);
+
+// Bytes of scratch memory that run_product needs.
+std::size_t product_scratch(const PackedProduct& packed, std::int64_t chunk_rows, int threads);
+
+// Inputs 4 and 5 of the node are out_scale and residual.
+void run_product(const KernelArgs& args, const Product& product, std::byte* scratch);
+
+}  // namespace octet::fast

@@ -1,0 +1,204 @@
+#pragma once
+#include <cstring>
+
+#include "kernels/simd/int8.h"
+#include "kernels/simd/vec.h"
+
+// What the int8 kernels need of an instruction set: the products of one unit (simd/int8.h) of the left side
+// with a vector of output channels, for each kind, and bytes to and from memory.
+namespace octet::simd::OCTET_SIMD {
+namespace {
+
+inline std::int32_t unit_at(const std::int8_t* p) {
+  std::int32_t unit;
+  std::memcpy(&unit, p, sizeof unit);
+  return unit;
+}
+
+#if defined(__AVX512F__) || defined(__AVX2__)
+
+#if defined(__AVX512F__)
+inline Ints load_bytes(const std::int8_t* p) {
+  return _mm512_loadu_si512(p);
+}
+inline Ints all_bytes(std::int8_t x) {
+  return _mm512_set1_epi8(x);
+}
+inline Ints add_bytes(Ints a, Ints b) {
+  return _mm512_add_epi8(a, b);
+}
+inline Ints add_words(Ints a, Ints b) {
+  return _mm512_add_epi16(a, b);
+}
+inline Ints pairs_of_bytes(Ints a, Ints w) {
+  return _mm512_maddubs_epi16(a, w);
+}
+inline Ints pairs_of_words(Ints a, Ints w) {
+  return _mm512_madd_epi16(a, w);
+}
+inline Ints ones_of_words() {
+  return _mm512_set1_epi16(1);
+}
+inline Ints round_to_ints(Floats v) {
+  return _mm512_cvtps_epi32(v);
+}
+#else
+inline Ints load_bytes(const std::int8_t* p) {
+  return _mm256_loadu_si256(reinterpret_cast<const Ints*>(p));
+}
+inline Ints all_bytes(std::int8_t x) {
+  return _mm256_set1_epi8(x);
+}
+inline Ints add_bytes(Ints a, Ints b) {
+  return _mm256_add_epi8(a, b);
+}
+inline Ints add_words(Ints a, Ints b) {
+  return _mm256_add_epi16(a, b);
+}
+inline Ints pairs_of_bytes(Ints a, Ints w) {
+  return _mm256_maddubs_epi16(a, w);
+}
+inline Ints pairs_of_words(Ints a, Ints w) {
+  return _mm256_madd_epi16(a, w);
+}
+inline Ints ones_of_words() {
+  return _mm256_set1_epi16(1);
+}
+inline Ints round_to_ints(Floats v) {
+  return _mm256_cvtps_epi32(v);
+}
+#endif
+
+// The left side as bytes of 0..255, with kShift by adding to them.
+template <bool kShift>
+struct UnsignedBytes {
+  explicit UnsignedBytes(std::int8_t by) : shift(all_bytes(by)) {}
+  Ints left(const std::int8_t* p) const {
+    Ints a = all(unit_at(p));
+    if constexpr (kShift) a = add_bytes(a, shift);
+    return a;
+  }
+  Ints shift;
+};
+
+template <bool kShift>
+struct Pairs : UnsignedBytes<kShift> {
+  static constexpr bool kTwoUnits = false;
+  using UnsignedBytes<kShift>::UnsignedBytes;
+  Ints add(Ints sum, Ints a, const std::int8_t* w) const {
+    return octet::simd::OCTET_SIMD::add(sum, pairs_of_words(pairs_of_bytes(a, load_bytes(w)), ones));
+  }
+  Ints ones = ones_of_words();
+};
+
+template <bool kShift>
+struct Pairs2 : Pairs<kShift> {
+  static constexpr bool kTwoUnits = true;
+  using Pairs<kShift>::Pairs;
+  Ints add_two(Ints sum, Ints a, const std::int8_t* w, Ints b, const std::int8_t* v) const {
+    Ints words = add_words(pairs_of_bytes(a, load_bytes(w)), pairs_of_bytes(b, load_bytes(v)));
+    return octet::simd::OCTET_SIMD::add(sum, pairs_of_words(words, this->ones));
+  }
+};
+
+struct Wide {
+  static constexpr bool kTwoUnits = false;
+  explicit Wide(std::int8_t) {}
+  Ints left(const std::int8_t* p) const { return all(unit_at(p)); }
+  Ints add(Ints sum, Ints a, const std::int8_t* w) const {
+    return octet::simd::OCTET_SIMD::add(sum, pairs_of_words(a, load_bytes(w)));
+  }
+};
+
+#if defined(__AVX512VNNI__) || defined(__AVXVNNI__)
+struct Dot : UnsignedBytes<true> {
+  static constexpr bool kTwoUnits = false;
+  using UnsignedBytes<true>::UnsignedBytes;
+  Ints add(Ints sum, Ints a, const std::int8_t* w) const {
+#if defined(__AVX512VNNI__)
+    return _mm512_dpbusd_epi32(sum, a, load_bytes(w));
+#else
+    return _mm256_dpbusd_avx_epi32(sum, a, load_bytes(w));
+#endif
+  }
+};
+constexpr Int8Features kFeatures = {.lanes = kLanes, .dot = true, .pairs2 = true, .unsigned_pairs = true};
+#else
+constexpr Int8Features kFeatures = {.lanes = kLanes, .dot = false, .pairs2 = true, .unsigned_pairs = true};
+#endif
+
+// Rows of a tile of 1, 2, 3 or 4 vectors: what the registers hold without spilling.
+#if defined(__AVX512F__)
+constexpr int kTileRows[kMaxVectors + 1] = {0, 8, 8, 8, 6};
+#else
+constexpr int kTileRows[kMaxVectors + 1] = {0, 6, 5, 3, 3};
+#endif
+
+#elif defined(__ARM_NEON)
+
+inline int8x16_t load_bytes(const std::int8_t* p) {
+  return vld1q_s8(p);
+}
+inline Ints round_to_ints(Floats v) {
+  return vcvtnq_s32_f32(v);
+}
+
+// Signed bytes as they are: 16 bits hold |a| <= 128 times a pair of weights that are not both -128.
+template <bool kShift>
+struct Pairs {
+  static constexpr bool kTwoUnits = false;
+  explicit Pairs(std::int8_t) {}
+  int8x16_t left(const std::int8_t* p) const { return vreinterpretq_s8_s32(vdupq_n_s32(unit_at(p))); }
+  Ints add(Ints sum, int8x16_t a, const std::int8_t* w) const {
+    int8x16_t b = load_bytes(w);
+    int16x8_t words = vpaddq_s16(vmull_s8(vget_low_s8(a), vget_low_s8(b)), vmull_high_s8(a, b));
+    return vpadalq_s16(sum, words);
+  }
+};
+
+struct Wide {
+  static constexpr bool kTwoUnits = false;
+  explicit Wide(std::int8_t) {}
+  int16x8_t left(const std::int8_t* p) const { return vreinterpretq_s16_s32(vdupq_n_s32(unit_at(p))); }
+  Ints add(Ints sum, int16x8_t a, const std::int8_t* w) const {
+    int16x8_t b = vreinterpretq_s16_s8(load_bytes(w));
+    Ints pairs = vpaddq_s32(vmull_s16(vget_low_s16(a), vget_low_s16(b)), vmull_high_s16(a, b));
+    return vaddq_s32(sum, pairs);
+  }
+};
+
+constexpr Int8Features kFeatures = {.lanes = kLanes, .dot = false, .pairs2 = false, .unsigned_pairs = false};
+constexpr int kTileRows[kMaxVectors + 1] = {0, 8, 8, 6, 4};
+
+#endif
+
+// The integers of kVectors vectors, each of -128 .. 127, to int8.
+template <int kVectors>
+inline void store_bytes(std::int8_t* p, const std::int32_t* integers) {
+#if defined(__AVX512F__)
+  for (int v = 0; v < kVectors; ++v)
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(p + v * kLanes),
+                     _mm512_cvtsepi32_epi8(load(integers + v * kLanes)));
+#elif defined(__AVX2__)
+  auto vector = [&](int v) { return load(integers + (v < kVectors ? v : kVectors - 1) * kLanes); };
+  Ints words = _mm256_packs_epi32(vector(0), vector(1)), more = words;
+  if constexpr (kVectors > 2) more = _mm256_packs_epi32(vector(2), vector(3));
+  Ints order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
+  Ints bytes = _mm256_permutevar8x32_epi32(_mm256_packs_epi16(words, more), order);
+  auto* to = reinterpret_cast<__m128i*>(p);
+  if constexpr (kVectors == 4) _mm256_storeu_si256(reinterpret_cast<Ints*>(p), bytes);
+  if constexpr (kVectors == 2 || kVectors == 3) _mm_storeu_si128(to, _mm256_castsi256_si128(bytes));
+  if constexpr (kVectors == 3) _mm_storel_epi64(to + 1, _mm256_extracti128_si256(bytes, 1));
+  if constexpr (kVectors == 1) _mm_storel_epi64(to, _mm256_castsi256_si128(bytes));
+#else
+  for (int v = 0; v < kVectors; ++v) {
+    int16x4_t words = vmovn_s32(load(integers + v * kLanes));
+    int8x8_t bytes = vmovn_s16(vcombine_s16(words, words));
+    std::int32_t four = vget_lane_s32(vreinterpret_s32_s8(bytes), 0);
+    std::memcpy(p + v * kLanes, &four, sizeof four);
+  }
+#endif
+}
+
+}  // namespace
+}  // namespace octet::simd::OCTET_SIMD

@@ -1,0 +1,190 @@
+#include "kernels/ref/random.h"
+#include "support/fast_runner.h"
+
+namespace octet {
+namespace {
+
+using testing::expect_as_reference;
+using testing::Ints;
+using testing::random_floats;
+using testing::random_int8s;
+
+// What the left side of a layer holds, as its attributes x_min and x_max say.
+struct Range {
+  int low, high;
+};
+constexpr Range kAll = {-128, 127}, kRelu = {0, 127}, kHardSwish = {-9, 127};
+
+Tensor in_range(Tensor x, Range range) {
+  for (std::int8_t& value : x.mutable_data<std::int8_t>())
+    value = static_cast<std::int8_t>(std::clamp<int>(value, range.low, range.high));
+  return x;
+}
+
+// Weights that are mostly small, as trained ones are, so that every way of adding products is taken: `size`
+// is about their magnitude, 128 stands for the whole range.
+Tensor weights(Shape shape, std::uint32_t seed, int size) {
+  Tensor w = random_int8s(std::move(shape), seed);
+  for (std::int8_t& value : w.mutable_data<std::int8_t>())
+    value = static_cast<std::int8_t>(value * size / 128);
+  return w;
+}
+
+void with_range(Attrs& attrs, Range range) {
+  attrs["x_min"] = std::int64_t{range.low};
+  attrs["x_max"] = std::int64_t{range.high};
+}
+
+struct Layer {
+  Shape x, w;  // w: output channels, input channels of a group, kernel height and width
+  Attrs attrs = {};
+  bool bias = true;
+};
+
+// As it is, as int8, and with everything an epilogue can have.
+void expect_conv(const Layer& layer, Range range, int size) {
+  std::int64_t channels = layer.w[0];
+  Tensor x = in_range(random_int8s(layer.x, 1), range), w = weights(layer.w, 2, size);
+  Tensor multiplier = random_floats({channels}, 3, 1e-4f, 3e-4f);
+  Tensor bias = layer.bias ? random_floats({channels}, 4) : Tensor(), scale = Tensor::of<float>({1}, {2.5f});
+  Attrs attrs = layer.attrs;
+  with_range(attrs, range);
+  expect_as_reference("qconv2d", {x, w, multiplier, bias, scale}, attrs, {1, 2, 3, 4});
+  if (::testing::Test::HasFatalFailure()) return;
+  Graph graph = testing::node_with_constants("qconv2d", {x, w, multiplier}, attrs, {1, 2});
+  Shape out = graph.values.back().shape;
+  out[0] = layer.x[0];
+  attrs["activation"] = std::string("hard_swish");
+  expect_as_reference("qconv2d", {x, w, multiplier, bias, scale, random_floats(out, 5)}, attrs, {1, 2, 3, 4},
+                      0, 2);
+}
+
+const std::vector<Layer>& layers() {
+  static const std::vector<Layer> list = {
+      // 1x1, over all widths of panels and rows that don't fill a tile
+      {{1, 8, 5, 7}, {8, 8, 1, 1}},
+      {{2, 16, 3, 3}, {16, 16, 1, 1}},
+      {{1, 24, 9, 9}, {24, 24, 1, 1}},
+      {{1, 12, 7, 6}, {32, 12, 1, 1}, {}, false},
+      {{1, 40, 4, 4}, {40, 40, 1, 1}},
+      {{1, 36, 1, 1}, {100, 36, 1, 1}},
+      {{1, 4, 30, 50}, {7, 4, 1, 1}},
+      {{1, 7, 6, 5}, {9, 7, 1, 1}},
+      {{1, 1, 1, 1}, {1, 1, 1, 1}},
+      {{1, 33, 5, 5}, {61, 33, 1, 1}, {{"strides", Ints{2, 2}}}},
+      // larger kernels
+      {{1, 8, 9, 11}, {12, 8, 3, 3}, {{"paddings", Ints{1, 1, 1, 1}}}},
+      {{2, 16, 8, 7}, {24, 16, 3, 3}, {{"paddings", Ints{1, 0, 2, 1}}, {"strides", Ints{2, 1}}}},
+      {{1, 12, 10, 9}, {8, 12, 3, 2}, {{"dilations", Ints{2, 3}}, {"paddings", Ints{2, 2, 3, 3}}}},
+      {{1, 4, 3, 3}, {5, 4, 3, 3}, {{"paddings", Ints{4, 4, 4, 4}}, {"strides", Ints{3, 2}}}},
+      {{1, 6, 8, 8}, {8, 6, 3, 3}, {{"auto_pad", std::string("same")}, {"strides", Ints{2, 2}}}},
+      {{1, 8, 5, 40}, {16, 8, 1, 5}, {{"paddings", Ints{0, 0, 2, 2}}}},
+      // few channels: the first layer
+      {{1, 3, 17, 19}, {16, 3, 3, 3}, {{"strides", Ints{2, 2}}, {"paddings", Ints{1, 1, 1, 1}}}},
+      {{2, 3, 14, 13}, {10, 3, 7, 7}, {{"strides", Ints{2, 2}}, {"paddings", Ints{3, 3, 3, 3}}}},
+      {{1, 1, 9, 9}, {4, 1, 5, 5}, {{"paddings", Ints{2, 2, 2, 2}}}},
+      {{1, 3, 12, 12}, {8, 3, 3, 3}, {{"dilations", Ints{2, 2}}, {"paddings", Ints{0, 1, 3, 0}}}},
+      {{1, 2, 3, 3}, {3, 2, 2, 2}, {{"paddings", Ints{5, 5, 5, 5}}, {"strides", Ints{4, 4}}}},
+      {{1, 5, 9, 4}, {3, 5, 2, 4}},
+      {{1, 19, 5, 6}, {11, 19, 3, 3}, {{"paddings", Ints{1, 1, 1, 1}}}},
+      // groups
+      {{1, 8, 7, 7}, {12, 4, 3, 3}, {{"groups", std::int64_t{2}}, {"paddings", Ints{1, 1, 1, 1}}}},
+      {{1, 15, 6, 6}, {20, 3, 3, 3}, {{"groups", std::int64_t{5}}, {"paddings", Ints{1, 1, 1, 1}}}},
+      {{1, 6, 5, 5}, {12, 1, 3, 3}, {{"groups", std::int64_t{6}}, {"paddings", Ints{1, 1, 1, 1}}}},
+  };
+  return list;
+}
+
+TEST(FastQConv2d, GivesTheIntegersOfTheReference) {
+  for (const Layer& layer : layers())
+    for (Range range : {kAll, kRelu, kHardSwish})
+      for (int size : {30, 70, 128}) {
+        expect_conv(layer, range, size);
+        if (HasFatalFailure()) return;
+      }
+}
+
+// Operands at the ends of their ranges: where 16 bits would not do.
+TEST(FastQConv2d, NeverSaturates) {
+  for (Range range : {kAll, Range{-127, 127}, kRelu, kHardSwish, Range{-128, -100}})
+    for (int weight : {-128, -127, 127, 64, -64, 63})
+      for (int x_value : {range.low, range.high})
+        for (std::int64_t channels : {4, 8, 12, 20}) {
+          std::vector<std::int8_t> x(static_cast<std::size_t>(channels * 6),
+                                     static_cast<std::int8_t>(x_value));
+          std::vector<std::int8_t> w(static_cast<std::size_t>(channels * 9),
+                                     static_cast<std::int8_t>(weight));
+          Attrs attrs;
+          with_range(attrs, range);
+          expect_as_reference("qconv2d",
+                              {Tensor::of(Shape{1, channels, 2, 3}, x),
+                               Tensor::of(Shape{9, channels, 1, 1}, w), random_floats({9}, 3)},
+                              attrs, {1, 2});
+          if (HasFatalFailure()) return;
+        }
+}
+
+TEST(FastQConv2d, HasEveryEpilogue) {
+  Tensor x = random_int8s({1, 12, 9, 9}, 1), w = weights({21, 12, 3, 3}, 2, 70);
+  Tensor multiplier = random_floats({21}, 3, 1e-4f, 3e-4f), bias = random_floats({21}, 4);
+  for (const char* activation :
+       {"", "relu", "relu6", "hard_swish", "hard_sigmoid", "swish", "sigmoid", "leaky_relu"})
+    for (const char* rounding : {"even", "away"})
+      for (std::int64_t bits : {8, 5})
+        for (float scale : {0.0f, 0.01f, 3.0f}) {
+          Attrs attrs = {
+              {"activation", std::string(activation)}, {"rounding", std::string(rounding)}, {"bits", bits}};
+          Tensor out_scale = scale == 0 ? Tensor() : Tensor::of<float>({1}, {scale});
+          expect_as_reference("qconv2d", {x, w, multiplier, bias, out_scale}, attrs, {1, 2, 3, 4});
+          if (HasFatalFailure()) return;
+        }
+  // Numbers that no float holds.
+  bias.mutable_data<float>()[0] = NAN;
+  bias.mutable_data<float>()[1] = INFINITY;
+  bias.mutable_data<float>()[2] = -INFINITY;
+  bias.mutable_data<float>()[3] = 3e38f;
+  for (const char* activation : {"", "relu", "hard_swish"})
+    for (const char* rounding : {"even", "away"})
+      expect_as_reference("qconv2d", {x, w, multiplier, bias, Tensor::of<float>({1}, {1.0f})},
+                          {{"activation", std::string(activation)}, {"rounding", std::string(rounding)}},
+                          {1, 2, 3, 4});
+}
+
+TEST(FastQMatmul, GivesTheIntegersOfTheReference) {
+  struct Case {
+    Shape x;
+    std::int64_t inner, columns;
+  };
+  for (const Case& c : std::vector<Case>{{{1, 64}, 64, 10},
+                                         {{3, 17}, 17, 33},
+                                         {{2, 5, 20}, 20, 7},
+                                         {{70, 32}, 32, 48},
+                                         {{1, 1}, 1, 1},
+                                         {{1, 2, 3, 8}, 8, 9}})
+    for (bool transposed : {false, true})
+      for (Range range : {kAll, kRelu, kHardSwish})
+        for (std::int64_t multipliers : {std::int64_t{1}, c.columns}) {
+          Shape shape = transposed ? Shape{c.columns, c.inner} : Shape{c.inner, c.columns};
+          Attrs attrs = {{"transpose_y", transposed}, {"activation", std::string("relu")}};
+          with_range(attrs, range);
+          expect_as_reference("qmatmul",
+                              {in_range(random_int8s(c.x, 1), range), weights(shape, 2, 80),
+                               random_floats({multipliers}, 3, 1e-4f, 2e-4f), random_floats({c.columns}, 4),
+                               Tensor::of<float>({1}, {1.5f})},
+                              attrs, {1, 2, 3, 4});
+          if (HasFatalFailure()) return;
+        }
+  expect_as_reference("qmatmul",
+                      {random_int8s({2, 3, 20}, 1), random_int8s({60, 2}, 5), random_floats({1}, 3)},
+                      {{"x_num_col_dims", std::int64_t{1}}}, {1, 2});
+}
+
+// What is not constant can't be packed; the reference kernel runs it.
+TEST(FastQConv2d, TakesWeightsThatAreNotConstant) {
+  expect_as_reference("qconv2d",
+                      {random_int8s({1, 4, 5, 5}, 1), random_int8s({6, 4, 3, 3}, 2), random_floats({6}, 3)},
+                      {}, {});
+}
+
+}  // namespace
+}  // namespace octet
