@@ -3,7 +3,7 @@
 #include <array>
 #include <random>
 
-#include "kernels/dispatch.h"
+#include "runtime/executor.h"
 #include "support/graph_runner.h"
 
 // The layers where vision models spend their time, with every implementation that this CPU has, on one
@@ -47,22 +47,14 @@ Tensor random_tensor(DType dtype, const Shape& shape) {
 void run(benchmark::State& state, std::string_view isa, const std::string& op,
          const std::vector<Tensor>& inputs, const Attrs& attrs, std::int64_t multiply_adds) {
   Graph graph = testing::one_node(op, inputs, attrs);
-  const Node& node = graph.nodes[0];
-  std::vector<ValueInfo> infos;
-  std::vector<const ValueInfo*> info_pointers;
-  std::vector<const Tensor*> tensors;
-  for (const Tensor& input : inputs) infos.push_back({input.dtype(), input.shape(), &input});
-  for (const ValueInfo& info : infos) info_pointers.push_back(&info);
-  for (const Tensor& input : inputs) tensors.push_back(&input);
-  std::vector<ValueInfo> output(1);
-  infer_node(graph, node, info_pointers, output);
-  std::vector<Tensor> results;
-  results.emplace_back(output[0].dtype, output[0].shape);
-
-  Kernel kernel = find_kernel(op, isa);
+  // Weights and what belongs to them are constants, as in a model.
+  for (std::size_t i = 1; i < inputs.size(); ++i) graph.value(graph.nodes[0].inputs[i]).constant = inputs[i];
+  graph.inputs.resize(1);
+  infer_shapes(graph);
   ThreadPool pool(1);
+  Session session(prepare(graph, {false, std::string(isa)}), pool);
   for (auto _ : state) {
-    kernel({node, tensors, results, pool});
+    session.run({inputs[0]});
     benchmark::ClobberMemory();
   }
   state.counters["MAC/s"] = benchmark::Counter(static_cast<double>(multiply_adds * state.iterations()),

@@ -1,0 +1,231 @@
+#include <gtest/gtest.h>
+
+#include "kernels/ref/ref.h"
+#include "passes/passes.h"
+#include "support/graph_runner.h"
+#include "support/small_models.h"
+
+// Each pass finds its pattern, leaves alone what only looks like it, and the outputs stay the same.
+namespace octet {
+namespace {
+
+using namespace octet::testing;
+
+int count(const Graph& graph, std::string_view op) {
+  int n = 0;
+  for (const Node& node : graph.nodes) n += node.op == op;
+  return n;
+}
+
+const Node& find(const Graph& graph, std::string_view op) {
+  for (const Node& node : graph.nodes)
+    if (node.op == op) return node;
+  fail("no {} in the graph", op);
+}
+
+bool evaluate(const Node& node, const std::vector<const Tensor*>& inputs, Tensor* output) {
+  ThreadPool pool(1);
+  ref::find(node.op)->run({node, inputs, {output, 1}, pool});
+  return true;
+}
+
+void expect_same(const Graph& before, const Graph& after, const std::vector<Tensor>& inputs,
+                 float tolerance = 0) {
+  verify(after);
+  std::vector<Tensor> expected = run_graph(before, inputs), found = run_graph(after, inputs);
+  ASSERT_EQ(found.size(), expected.size());
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    ASSERT_EQ(found[i].shape(), expected[i].shape());
+    std::vector<float> a = values<float>(found[i]), b = values<float>(expected[i]);
+    for (std::size_t j = 0; j < a.size(); ++j) ASSERT_NEAR(a[j], b[j], tolerance) << i << " " << j;
+  }
+}
+
+ValueId conv(Builder& b, ValueId x, std::int64_t in, std::int64_t out, const std::string& name,
+             std::int64_t stride = 1) {
+  return b.conv2d(x, b.constant(name, ramp({out, in, 3, 3}, static_cast<std::uint32_t>(out) + 3)),
+                  {.strides = {stride, stride}, .paddings = {1, 1, 1, 1}});
+}
+
+ValueId norm(Builder& b, ValueId x, std::int64_t channels, const std::string& name) {
+  Tensor variance = ramp({channels}, 9);
+  for (float& v : variance.mutable_data<float>()) v = v * v + 0.5f;
+  return b.batch_norm(x, b.constant(name + ".s", ramp({channels}, 5)), b.constant(name + ".b", ramp({channels}, 6)),
+                      b.constant(name + ".m", ramp({channels}, 7)), b.constant(name + ".v", variance));
+}
+
+TEST(FoldBatchNorm, GoesIntoWeightsAndBias) {
+  Builder b;
+  ValueId x = b.input("x", {kUnknown, 3, kUnknown, kUnknown});
+  ValueId y = norm(b, conv(b, x, 3, 4, "w"), 4, "bn");
+  ValueId up = b.conv2d_transpose(y, b.constant("t", ramp({4, 5, 2, 2}, 3)),
+                                  {.strides = {2, 2}, .bias = b.constant("tb", ramp({5}, 8))});
+  Graph before = b.build({norm(b, up, 5, "bn2")}), after = before;
+  fold_batch_norm(after);
+  EXPECT_EQ(count(after, "batch_norm"), 0);
+  expect_same(before, after, {ramp({2, 3, 7, 6})}, 2e-6f);
+}
+
+TEST(FoldBatchNorm, NotWhenOthersReadTheConvolution) {
+  Builder b;
+  ValueId x = b.input("x", {kUnknown, 3, 8, 8});
+  ValueId y = conv(b, x, 3, 4, "w");
+  Graph before = b.build({norm(b, y, 4, "bn"), b.relu(y)}), after = before;
+  fold_batch_norm(after);
+  EXPECT_EQ(count(after, "batch_norm"), 1);
+  expect_same(before, after, {ramp({1, 3, 8, 8})});
+}
+
+TEST(FuseBias, TakesAConstantPerChannel) {
+  Builder b;
+  ValueId x = b.input("x", {kUnknown, 3, 8, 8});
+  ValueId y = b.add(conv(b, x, 3, 4, "w"), b.constant("a", ramp({1, 4, 1, 1}, 2)));
+  y = b.add(conv(b, y, 4, 6, "w2"), b.constant("c", ramp({6}, 3)), 1);
+  ValueId row = b.add(conv(b, y, 6, 8, "w3"), b.constant("d", ramp({8}, 4)));  // along the width: no bias
+  ValueId flat = b.op("flatten", {row});
+  ValueId z = b.add(b.matmul(flat, b.constant("m", ramp({512, 5}, 5))), b.constant("e", ramp({5}, 6)));
+  Graph before = b.build({z}), after = before;
+  fuse_bias(after);
+  EXPECT_EQ(count(after, "add"), 1);
+  expect_same(before, after, {ramp({2, 3, 8, 8})}, 1e-5f);
+}
+
+TEST(FuseResidual, TheLaterConvolutionTakesTheSum) {
+  Builder b;
+  ValueId x = b.input("x", {kUnknown, 4, kUnknown, kUnknown});
+  ValueId main = conv(b, x, 4, 6, "w"), side = conv(b, x, 4, 6, "v");
+  ValueId y = b.relu(b.add(main, side));
+  ValueId pooled = b.op("pool2d", {y}, {{"type", "avg"}, {"global", true}});
+  ValueId z = b.add(conv(b, y, 6, 6, "u"), pooled);  // broadcasts: no residual
+  Graph before = b.build({z}), after = before;
+  fuse_residual(after);
+  EXPECT_EQ(count(after, "add"), 1);
+  expect_same(before, after, {ramp({2, 4, 9, 7})}, 1e-6f);
+}
+
+TEST(FuseActivation, TakesEveryFunctionWithItsNumbers) {
+  const std::pair<const char*, Attrs> functions[] = {{"relu", {}},
+                                                     {"relu6", {{"threshold", 0.5}}},
+                                                     {"hard_swish", {}},
+                                                     {"hard_sigmoid", {{"slope", 0.1666667}}},
+                                                     {"swish", {}},
+                                                     {"sigmoid", {}},
+                                                     {"leaky_relu", {{"alpha", 0.1}}}};
+  for (const auto& [op, attrs] : functions) {
+    Builder b;
+    ValueId x = b.input("x", {kUnknown, 3, 8, 8});
+    ValueId y = b.op(op, {conv(b, x, 3, 4, "w")}, attrs);
+    y = b.op(op, {b.add(y, b.op("pool2d", {y}, {{"global", true}}))}, attrs);
+    Graph before = b.build({y}), after = before;
+    fuse_activation(after);
+    EXPECT_EQ(count(after, op), 0) << op;
+    EXPECT_EQ(attr<std::string>(find(after, "conv2d"), "activation"), op);
+    expect_same(before, after, {ramp({1, 3, 8, 8})});
+  }
+}
+
+TEST(FuseQuantize, GivesIntegersAndWhereNeededFloats) {
+  for (bool others_read : {false, true}) {
+    Builder b;
+    ValueId x = b.input("x", {kUnknown, 3, 8, 8});
+    ValueId y = b.relu(conv(b, x, 3, 4, "w"));
+    ValueId scale = b.constant("s", Tensor::of<float>({1}, {1.5f}));
+    ValueId z = b.op("dequantize", {b.op("quantize", {y, scale}), scale});
+    ValueId again = b.op("dequantize", {b.op("quantize", {y, scale}), scale});
+    std::vector<ValueId> outputs = {b.relu(z), b.relu(again)};
+    if (others_read) outputs.push_back(b.op("pool2d", {y}, {{"global", true}}));
+    Graph before = b.build(outputs), after = before;
+    fuse_activation(after);
+    fuse_quantize(after);
+    EXPECT_EQ(count(after, "quantize"), 0);
+    EXPECT_EQ(find(after, "conv2d").outputs.size(), others_read ? 2u : 1u);
+    expect_same(before, after, {ramp({1, 3, 8, 8})});
+  }
+}
+
+TEST(RemoveIdentities, KeepsTheNamesThatTheUserKnows) {
+  Builder b;
+  ValueId x = b.input("x", {kUnknown, 8});
+  ValueId y = b.dropout(b.op("identity", {b.relu(x)}), 0.5);
+  ValueId half = b.op("dropout", {y}, {{"p", 0.5}, {"mode", "downgrade_in_infer"}});
+  Graph before = b.build({b.op("identity", {half}), b.op("observe", {b.sigmoid(y)})}), after = before;
+  remove_identities(after);
+  EXPECT_EQ(after.nodes.size(), 5u);  // relu, dropout, sigmoid, and the two that make outputs
+  EXPECT_EQ(after.outputs, before.outputs);
+  expect_same(before, after, {ramp({2, 8})});
+}
+
+TEST(FoldConstants, ComputesWhatDoesNotDependOnInputs) {
+  Builder b;
+  ValueId x = b.input("x", {kUnknown, 4, 6, 6});
+  ValueId bias = b.op("reshape", {b.constant("b", ramp({4}, 2))}, {{"shape", Ints{1, 4, 1, 1}}});
+  ValueId weight = b.op("dequantize", {b.constant("w", ramp({4, 4, 1, 1}, 4).cast(DType::kInt8)),
+                                       b.constant("s", Tensor::of<float>({1}, {1.0f}))});
+  Graph before = b.build({b.add(b.conv2d(x, weight), b.relu(bias))}), after = before;
+  fold_constants(after, evaluate, false);
+  EXPECT_EQ(after.nodes.size(), 3u);  // the integers of weights stay
+  expect_same(before, after, {ramp({1, 4, 6, 6})});
+  fold_constants(after, evaluate, true);
+  EXPECT_EQ(after.nodes.size(), 2u);
+  expect_same(before, after, {ramp({1, 4, 6, 6})});
+}
+
+TEST(MarkRanges, FollowsWhatCannotBeNegative) {
+  Builder b;
+  ValueId x = b.input("x", {kUnknown, 4, 6, 6});
+  ValueId scale = b.constant("s", Tensor::of<float>({1}, {4.0f}));
+  ValueId weight = b.constant("w", ramp({4, 4, 1, 1}, 4).cast(DType::kInt8));
+  ValueId multiplier = b.constant("m", ramp({4}, 4));
+  auto layer = [&](ValueId in, const char* activation) {
+    return b.op("qconv2d", {in, weight, multiplier, kNoValue, scale}, {{"activation", std::string(activation)}});
+  };
+  ValueId y = layer(b.op("quantize", {x, scale}), "relu");
+  y = layer(b.op("qpool2d", {y}, {{"kernel", Ints{2, 2}}}), "hard_swish");
+  y = layer(y, "");
+  Graph graph = b.build({b.op("dequantize", {layer(y, ""), scale})});
+  mark_ranges(graph);
+  std::vector<std::int64_t> lows;
+  for (const Node& node : graph.nodes)
+    if (node.op == "qconv2d") lows.push_back(attr<std::int64_t>(node, "x_min"));
+  // -0.375 / 4 * 127 = -11.9, rounded down with some room.
+  EXPECT_EQ(lows, (Ints{-128, 0, -13, -128}));
+}
+
+TEST(LowerToInteger, WhatKeepsTheScaleStaysInIntegers) {
+  Builder b;
+  ValueId x = b.input("x", {kUnknown, 4, 6, 6});
+  ValueId scale = b.constant("s", Tensor::of<float>({1}, {1.0f}));
+  auto q = [&](ValueId v) { return b.op("quantize", {v, scale}); };
+  auto dq = [&](ValueId v) { return b.op("dequantize", {v, scale}); };
+  ValueId a = dq(q(x));
+  ValueId pooled = dq(q(b.op("pool2d", {a}, {{"kernel", Ints{2, 2}}})));
+  ValueId sum = dq(q(b.add(pooled, pooled)));
+  ValueId joined = dq(q(b.op("concat", {kNoValue, sum, pooled}, {{"axis", std::int64_t{1}}})));
+  Graph before = b.build({b.relu(joined)}), after = before;
+  lower_to_integer(after);
+  remove_identities(after);
+  remove_dead_nodes(after);
+  EXPECT_EQ(count(after, "qpool2d"), 1);
+  EXPECT_EQ(count(after, "qadd"), 1);
+  EXPECT_EQ(count(after, "dequantize"), 1);
+  expect_same(before, after, {ramp({1, 4, 6, 6})}, 1e-6f);
+}
+
+TEST(AssignLayouts, ReordersOnlyAtTheBorders) {
+  Builder b;
+  ValueId x = b.input("x", {kUnknown, 3, 8, 8});
+  ValueId y = b.relu(conv(b, x, 3, 4, "w"));
+  y = b.add(conv(b, y, 4, 4, "v"), y);
+  Graph graph = b.build({b.op("flatten", {y}), y});
+  assign_layouts(graph, [](const Node& node) {
+    if (node.op == "conv2d") return LayoutNeed::kChannelsLast;
+    return node.op == "flatten" ? LayoutNeed::kPlain : LayoutNeed::kSame;
+  });
+  verify(graph);
+  EXPECT_EQ(count(graph, "reorder"), 2);  // the picture, and what leaves
+  EXPECT_EQ(graph.value(graph.outputs[1]).layout, Layout::kPlain);
+  EXPECT_EQ(graph.value(graph.outputs[1]).name, "add_0");
+}
+
+}  // namespace
+}  // namespace octet
