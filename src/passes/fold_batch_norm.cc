@@ -58,6 +58,7 @@ std::optional<std::int64_t> inner_of(const Node& layer, const Shape& weight) {
 
 void fold_batch_norm(Graph& graph) {
   Uses uses(graph);
+  std::size_t folded = 0;  // bytes of weights that were read from the file and are not needed any more
   for (Node& layer : graph.nodes) {
     bool integer = layer.op == "qconv2d" || layer.op == "qconv2d_transpose";
     if (!integer && layer.op != "conv2d" && layer.op != "conv2d_transpose") continue;
@@ -85,9 +86,14 @@ void fold_batch_norm(Graph& graph) {
       double before = old.empty() ? 0.0 : static_cast<double>(old.data<float>()[c]);
       biases.mutable_data<float>()[c] = static_cast<float>(before * affine->a[c] + affine->b[c]);
     }
+    folded += factors.size_bytes();
     set_input(layer, factor_slot, graph.add_constant(name + ".scaled", std::move(factors)));
     set_input(layer, slots.bias, graph.add_constant(name + ".bias", std::move(biases)));
     take_over(layer, *norm);
+    constexpr std::size_t kReleaseEvery = 8 << 20;
+    if (folded < kReleaseEvery || !graph.source) continue;
+    graph.source->release_memory();
+    folded = 0;
   }
   remove_taken_over(graph);
 }

@@ -72,24 +72,38 @@ bool evaluate(const Node& node, const std::vector<const Tensor*>& inputs, Tensor
   return true;
 }
 
-// Constants that only packed forms are left of are given up; their shapes stay.
-void drop_constants(Executable& executable) {
-  Graph& graph = executable.graph;
-  std::vector<bool> needed(graph.values.size());
-  for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
-    const Implementation* implementation = executable.steps[i].implementation;
-    if (implementation && implementation->drops_constants) continue;
-    for (ValueId id : graph.nodes[i].inputs)
-      if (id != kNoValue) needed[at(id)] = true;
+// Gives up constants that only packed forms are left of, as soon as all who read them are prepared; their
+// shapes stay. So in the end memory holds each weight once, and on the way hardly more.
+class ConstantDropper {
+ public:
+  explicit ConstantDropper(Graph& graph) : graph_(graph), readers_(graph.values.size()) {
+    for (const Node& node : graph.nodes)
+      for (ValueId id : node.inputs)
+        if (id != kNoValue) ++readers_[at(id)];
+    for (ValueId id : graph.outputs) ++readers_[at(id)];
   }
-  for (ValueId id : graph.outputs) needed[at(id)] = true;
-  constexpr std::int64_t kSmall = 256;  // not worth it, and shape inference may want to look at it
-  for (std::size_t i = 0; i < needed.size(); ++i) {
-    Tensor& constant = graph.values[i].constant;
-    if (!needed[i] && !constant.empty() && constant.size() > kSmall)
+
+  void prepared(const Node& node, bool drops_constants) {
+    constexpr std::int64_t kSmall = 256;  // not worth it, and shape inference may want to look at it
+    if (!drops_constants) return;
+    for (ValueId id : node.inputs) {
+      if (id == kNoValue || --readers_[at(id)] > 0) continue;
+      Tensor& constant = graph_.value(id).constant;
+      if (constant.empty() || constant.size() <= kSmall) continue;
+      released_ += constant.size_bytes();
       constant = Tensor::shape_only(constant.dtype(), constant.shape());
+    }
+    constexpr std::size_t kReleaseEvery = 8 << 20;
+    if (released_ < kReleaseEvery) return;
+    if (graph_.source) graph_.source->release_memory();
+    released_ = 0;
   }
-}
+
+ private:
+  Graph& graph_;
+  std::vector<int> readers_;
+  std::size_t released_ = 0;
+};
 
 }  // namespace
 
@@ -106,6 +120,7 @@ std::shared_ptr<const Executable> prepare(const Graph& graph, const ExecuteOptio
       return found ? found->layout : LayoutNeed::kPlain;
     });
   std::vector<std::vector<ValueId>> free_after = find_last_uses(ours);
+  ConstantDropper dropper(ours);
   for (std::size_t i = 0; i < ours.nodes.size(); ++i) {
     const Node& node = ours.nodes[i];
     Executable::Step step;
@@ -117,9 +132,9 @@ std::shared_ptr<const Executable> prepare(const Graph& graph, const ExecuteOptio
       step.why_not = reason(node);
     else if (step.implementation->prepare)
       step.prepared = step.implementation->prepare(args);
+    if (step.implementation) dropper.prepared(node, step.implementation->drops_constants);
     executable->steps.push_back(std::move(step));
   }
-  drop_constants(*executable);
   align_constants(ours);
   if (ours.source) ours.source->release_memory();
   return executable;
@@ -253,12 +268,14 @@ Session::Bound& Session::bound_for(const std::vector<Tensor>& inputs) {
 std::vector<Tensor> Session::run(const std::vector<Tensor>& inputs, std::vector<StepTime>* times) {
   const Graph& graph = executable_->graph;
   check(inputs.size() == graph.inputs.size(), "a run needs a tensor for each input");
+  for (std::size_t i = 0; i < graph.nodes.size(); ++i)
+    if (!executable_->steps[i].implementation)
+      fail("{}: {}", describe(graph, graph.nodes[i]), executable_->steps[i].why_not);
   Bound& bound = bound_for(inputs);
   for (std::size_t i = 0; i < inputs.size(); ++i) bound.values[at(graph.inputs[i])] = inputs[i].aligned();
   for (std::size_t index = 0; index < graph.nodes.size(); ++index) {
     const Node& node = graph.nodes[index];
     const Executable::Step& step = executable_->steps[index];
-    if (!step.implementation) fail("{}: {}", describe(graph, node), step.why_not);
     if (bound.plan.skip[index]) continue;
     auto start = std::chrono::steady_clock::now();
     if (bound.steps[index].in_run)
