@@ -17,6 +17,8 @@ inline std::int32_t unit_at(const std::int8_t* p) {
 
 #if defined(__AVX512F__) || defined(__AVX2__)
 
+constexpr bool kLowestForNan = true;  // round_to_ints() of NaN
+
 #if defined(__AVX512F__)
 inline Ints load_bytes(const std::int8_t* p) {
   return _mm512_loadu_si512(p);
@@ -136,6 +138,8 @@ constexpr int kTileRows[kMaxVectors + 1] = {0, 6, 5, 3, 3};
 
 #elif defined(__ARM_NEON)
 
+constexpr bool kLowestForNan = false;
+
 inline int8x16_t load_bytes(const std::int8_t* p) {
   return vld1q_s8(p);
 }
@@ -172,32 +176,39 @@ constexpr int kTileRows[kMaxVectors + 1] = {0, 8, 8, 6, 4};
 
 #endif
 
-// The integers of kVectors vectors, each of -128 .. 127, to int8.
+// The integers of kVectors vectors, of -128 .. 127, to int8, none of them below `low`.
 template <int kVectors>
-inline void store_bytes(std::int8_t* p, const std::int32_t* integers) {
+inline void store_bytes(std::int8_t* p, const Ints (&v)[kVectors], std::int8_t low) {
 #if defined(__AVX512F__)
-  for (int v = 0; v < kVectors; ++v)
-    _mm_storeu_si128(reinterpret_cast<__m128i*>(p + v * kLanes),
-                     _mm512_cvtsepi32_epi8(load(integers + v * kLanes)));
+  for (int i = 0; i < kVectors; ++i)
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(p + i * kLanes),
+                     _mm_max_epi8(_mm512_cvtsepi32_epi8(v[i]), _mm_set1_epi8(low)));
 #elif defined(__AVX2__)
-  auto vector = [&](int v) { return load(integers + (v < kVectors ? v : kVectors - 1) * kLanes); };
-  Ints words = _mm256_packs_epi32(vector(0), vector(1)), more = words;
-  if constexpr (kVectors > 2) more = _mm256_packs_epi32(vector(2), vector(3));
+  Ints words = _mm256_packs_epi32(v[0], v[kVectors > 1 ? 1 : 0]), more = words;
+  if constexpr (kVectors > 2) more = _mm256_packs_epi32(v[2], v[kVectors > 3 ? 3 : 2]);
   Ints order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
   Ints bytes = _mm256_permutevar8x32_epi32(_mm256_packs_epi16(words, more), order);
+  bytes = _mm256_max_epi8(bytes, _mm256_set1_epi8(low));
   auto* to = reinterpret_cast<__m128i*>(p);
   if constexpr (kVectors == 4) _mm256_storeu_si256(reinterpret_cast<Ints*>(p), bytes);
   if constexpr (kVectors == 2 || kVectors == 3) _mm_storeu_si128(to, _mm256_castsi256_si128(bytes));
   if constexpr (kVectors == 3) _mm_storel_epi64(to + 1, _mm256_extracti128_si256(bytes, 1));
   if constexpr (kVectors == 1) _mm_storel_epi64(to, _mm256_castsi256_si128(bytes));
 #else
-  for (int v = 0; v < kVectors; ++v) {
-    int16x4_t words = vmovn_s32(load(integers + v * kLanes));
-    int8x8_t bytes = vmovn_s16(vcombine_s16(words, words));
+  for (int i = 0; i < kVectors; ++i) {
+    int16x4_t words = vqmovn_s32(v[i]);
+    int8x8_t bytes = vmax_s8(vqmovn_s16(vcombine_s16(words, words)), vdup_n_s8(low));
     std::int32_t four = vget_lane_s32(vreinterpret_s32_s8(bytes), 0);
-    std::memcpy(p + v * kLanes, &four, sizeof four);
+    std::memcpy(p + i * kLanes, &four, sizeof four);
   }
 #endif
+}
+template <int kVectors>
+inline void store_bytes_first(std::int8_t* p, const Ints (&v)[kVectors], std::int8_t low,
+                              std::int64_t count) {
+  std::int8_t bytes[kVectors * kLanes];
+  store_bytes<kVectors>(bytes, v, low);
+  for (std::int64_t i = 0; i < count; ++i) p[i] = bytes[i];
 }
 
 }  // namespace

@@ -1,0 +1,126 @@
+#include "kernels/simd/int8_finish.h"
+#include "kernels/simd/int8_parts.h"
+
+namespace octet::simd::OCTET_SIMD {
+namespace {
+
+// Sums of kRows rows from `first` on with kVectors vectors of channels. Where the clamp is possible, their
+// results go to `bytes`; else the sums go to `sums`.
+template <class Kind, int kRows, int kVectors>
+void tile(const Int8Rows& rows, const Int8Panel& panel, std::int64_t first, const ByteClamp& clamp,
+          std::int8_t* bytes, std::int64_t stride, std::int32_t* sums) {
+  constexpr std::int64_t kUnit = kVectors * kLanes * 4;
+  const Kind kind(panel.shift);
+  Ints acc[kRows][kVectors];
+#pragma GCC unroll 16
+  for (int r = 0; r < kRows; ++r)
+#pragma GCC unroll 16
+    for (int v = 0; v < kVectors; ++v) acc[r][v] = load(panel.init + v * kLanes);
+  const std::int8_t* w = panel.weights;
+  const std::int8_t* const* pointers = rows.pointers + first;
+  for (std::int64_t s = 0; s < rows.segments; ++s, pointers += rows.stride) {
+    const std::int8_t* a[kRows];
+#pragma GCC unroll 16
+    for (int r = 0; r < kRows; ++r) a[r] = pointers[r] + rows.offset;
+    std::int64_t u = 0;
+    if constexpr (Kind::kTwoUnits)
+      for (; u + 2 <= rows.units; u += 2, w += 2 * kUnit) {
+#pragma GCC unroll 16
+        for (int r = 0; r < kRows; ++r) {
+          auto one = kind.left(a[r] + 4 * u), two = kind.left(a[r] + 4 * u + 4);
+#pragma GCC unroll 16
+          for (int v = 0; v < kVectors; ++v)
+            acc[r][v] = kind.add_two(acc[r][v], one, w + v * kLanes * 4, two, w + kUnit + v * kLanes * 4);
+        }
+      }
+    for (; u < rows.units; ++u, w += kUnit) {
+#pragma GCC unroll 16
+      for (int r = 0; r < kRows; ++r) {
+        auto one = kind.left(a[r] + 4 * u);
+#pragma GCC unroll 16
+        for (int v = 0; v < kVectors; ++v) acc[r][v] = kind.add(acc[r][v], one, w + v * kLanes * 4);
+      }
+    }
+  }
+  if (clamp.possible) {
+    const ClampedInts clamped(clamp);
+#pragma GCC unroll 16
+    for (int r = 0; r < kRows; ++r) {
+#pragma GCC unroll 16
+      for (int v = 0; v < kVectors; ++v)
+        acc[r][v] = clamped(acc[r][v], load(panel.multiplier + v * kLanes), load(panel.bias + v * kLanes));
+      if (panel.columns == kVectors * kLanes)
+        store_bytes<kVectors>(bytes + r * stride, acc[r], clamp.low);
+      else
+        store_bytes_first<kVectors>(bytes + r * stride, acc[r], clamp.low, panel.columns);
+    }
+    return;
+  }
+#pragma GCC unroll 16
+  for (int r = 0; r < kRows; ++r)
+#pragma GCC unroll 16
+    for (int v = 0; v < kVectors; ++v) store(sums + (r * kVectors + v) * kLanes, acc[r][v]);
+}
+
+using Tile = void (*)(const Int8Rows&, const Int8Panel&, std::int64_t, const ByteClamp&, std::int8_t*,
+                      std::int64_t, std::int32_t*);
+
+// The tile of `count` rows, 1 <= count <= kRows.
+template <class Kind, int kVectors, int kRows = kTileRows[kVectors]>
+Tile tile_of(std::int64_t count) {
+  if constexpr (kRows > 1)
+    if (count < kRows) return tile_of<Kind, kVectors, kRows - 1>(count);
+  return tile<Kind, kRows, kVectors>;
+}
+
+template <class Kind, int kVectors>
+void multiply_panel(const Int8Rows& rows, const Int8Panel& panel, const Int8Target& target) {
+  constexpr std::int64_t kRows = kTileRows[kVectors], kBlock = kBlockRows / kRows * kRows;
+  constexpr std::int64_t kWidth = kVectors * kLanes;
+  alignas(64) std::int32_t sums[kBlock * kWidth];
+  const ByteClamp clamp(target);
+  std::int8_t* bytes = target.integers;
+  for (std::int64_t first = 0; first < rows.rows; first += kBlock) {
+    std::int64_t count = rows.rows - first < kBlock ? rows.rows - first : kBlock;
+    for (std::int64_t r = 0; r < count; r += kRows) {
+      std::int8_t* to = bytes ? bytes + (first + r) * target.stride : nullptr;
+      Tile run = count - r >= kRows ? tile<Kind, kRows, kVectors> : tile_of<Kind, kVectors>(count - r);
+      run(rows, panel, first + r, clamp, to, target.stride, sums + r * kWidth);
+    }
+    if (!clamp.possible)
+      finish<kVectors>(sums, count, panel.multiplier, panel.bias, panel.columns, target, first);
+  }
+}
+
+template <class Kind>
+void multiply_with(const Int8Rows& rows, const Int8Panel& panel, const Int8Target& target) {
+  switch (panel.vectors) {
+    case 1:
+      return multiply_panel<Kind, 1>(rows, panel, target);
+    case 2:
+      return multiply_panel<Kind, 2>(rows, panel, target);
+    case 3:
+      return multiply_panel<Kind, 3>(rows, panel, target);
+    default:
+      return multiply_panel<Kind, 4>(rows, panel, target);
+  }
+}
+
+}  // namespace
+
+void int8_multiply(const Int8Rows& rows, const Int8Panel& panel, const Int8Target& target) {
+#if defined(__AVX512VNNI__) || defined(__AVXVNNI__)
+  return multiply_with<Dot>(rows, panel, target);
+#else
+  if (panel.kind == Int8Kind::kWide) return multiply_with<Wide>(rows, panel, target);
+#if defined(__AVX2__)
+  if (panel.kind == Int8Kind::kPairs2)
+    return panel.shift ? multiply_with<Pairs2<true> >(rows, panel, target)
+                       : multiply_with<Pairs2<false> >(rows, panel, target);
+  if (panel.shift) return multiply_with<Pairs<true> >(rows, panel, target);
+#endif
+  multiply_with<Pairs<false> >(rows, panel, target);
+#endif
+}
+
+}  // namespace octet::simd::OCTET_SIMD
