@@ -30,13 +30,6 @@ LeftForm conv_form(std::int64_t channels, std::int64_t kernel_h, std::int64_t ke
   return form;
 }
 
-// Everything but the image and the residual must be constant, so that it can be packed; and these two not, as
-// constants are given up once they are packed.
-bool fits(const PrepareArgs& args) {
-  auto constant = [&](std::size_t i) { return args.value(i) && args.value(i)->is_constant(); };
-  return constant(1) && constant(2) && (!args.value(3) || constant(3)) && !constant(0) && !constant(5);
-}
-
 std::shared_ptr<const Prepared> prepare_conv(const PrepareArgs& args) {
   auto packed = std::make_shared<PackedConv>();
   Tensor weight = args.constant(1);
@@ -222,11 +215,12 @@ Convolution product(const KernelArgs& args) {
 }  // namespace
 
 std::vector<Implementation> int8() {
-  return {{.op = "qconv2d",
+  return {int8_depthwise(),
+          {.op = "qconv2d",
            .name = "int8 gemm",
            .layout = LayoutNeed::kChannelsLast,
            .run = [](const KernelArgs& args) { convolution(args).run(args); },
-           .fits = fits,
+           .fits = can_pack,
            .prepare = prepare_conv,
            .scratch = [](const KernelArgs& args) { return convolution(args).scratch(args); },
            .drops_constants = true},
@@ -234,7 +228,7 @@ std::vector<Implementation> int8() {
            .name = "int8 gemm",
            .layout = LayoutNeed::kPlain,
            .run = [](const KernelArgs& args) { product(args).run(args); },
-           .fits = fits,
+           .fits = can_pack,
            .prepare = prepare_matmul,
            .scratch = [](const KernelArgs& args) { return product(args).scratch(args); },
            .drops_constants = true}};

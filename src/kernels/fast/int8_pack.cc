@@ -18,16 +18,6 @@ std::vector<int> split_vectors(std::int64_t vectors) {
   return parts;
 }
 
-// The largest magnitude of each sign that `count` weights can add up to, times left sides of 0 .. 1.
-struct Reach {
-  int above = 0, below = 0;
-  void add(int weight) {
-    above += std::max(weight, 0);
-    below -= std::min(weight, 0);
-  }
-  bool fits(int left) const { return left * above <= 32767 && left * below <= 32768; }
-};
-
 // Whether products of pairs, and of two units' pairs, fit into 16 bits.
 struct PairFit {
   bool one = true, two = true;
@@ -36,24 +26,22 @@ struct PairFit {
 PairFit fit_of(const simd::Int8Features& features, const WeightColumns& weights, const LeftForm& form,
                LeftRange range) {
   PairFit fit;
-  bool shifted = features.unsigned_pairs;
-  int left = shifted ? range.high - range.low : std::max(range.high, -range.low);
+  PairLimits limits(features, range);
   for (std::int64_t c = 0; c < weights.count; ++c)
     for (std::int64_t s = 0; s < form.segments; ++s) {
       const std::int64_t* offsets = form.offsets.data() + s * form.length;
       auto weight = [&](std::int64_t i) {
-        int w = i < form.length ? weights.data[c * weights.step + offsets[i]] : 0;
-        return shifted ? w : std::abs(w);  // a left side of either sign makes either sign of both
+        return i < form.length ? limits.weight(weights.data[c * weights.step + offsets[i]]) : 0;
       };
       for (std::int64_t i = 0; i < form.length; i += 2) {
         Reach reach;
         reach.add(weight(i));
         reach.add(weight(i + 1));
-        if (!reach.fits(left)) return {false, false};
+        if (!reach.fits(limits.left)) return {false, false};
         if (i % 8 >= 4) continue;
         reach.add(weight(i + 4));
         reach.add(weight(i + 5));
-        fit.two = fit.two && reach.fits(left);
+        fit.two = fit.two && reach.fits(limits.left);
       }
     }
   return fit;
@@ -76,6 +64,11 @@ LeftRange left_range(const Node& node) {
 Rescaling::Rescaling(const PrepareArgs& args)
     : multiplier(args.constant(2).aligned()), bias(args.constant(3).aligned()) {}
 
+bool can_pack(const PrepareArgs& args) {
+  auto constant = [&](std::size_t i) { return args.value(i) && args.value(i)->is_constant(); };
+  return constant(1) && constant(2) && (!args.value(3) || constant(3)) && !constant(0) && !constant(5);
+}
+
 bool PackedProduct::uses(bool is_wide) const {
   return std::any_of(panels.begin(), panels.end(),
                      [&](const PackedPanel& panel) { return panel.wide() == is_wide; });
@@ -97,8 +90,8 @@ void pack_panels(const simd::Int8Features& features, const WeightColumns& weight
     packed.panel.shift = 0;
     if (packed.panel.kind == Int8Kind::kDot)
       packed.panel.shift = -128;  // as uint8, 128
-    else if (!packed.wide() && features.unsigned_pairs)
-      packed.panel.shift = static_cast<std::int8_t>(-range.low);
+    else if (!packed.wide())
+      packed.panel.shift = static_cast<std::int8_t>(PairLimits(features, range).shift);
 
     const LeftForm& form = product.form(packed.wide());
     std::int64_t per_unit = packed.wide() ? 2 : 4, units = form.units(packed.wide());

@@ -1,4 +1,6 @@
 #pragma once
+#include <algorithm>
+#include <cstdlib>
 #include <vector>
 
 #include "kernels/kernel.h"
@@ -22,6 +24,32 @@ struct LeftRange {
 };
 LeftRange left_range(const Node& node);  // its attributes x_min and x_max
 
+// How far a sum of products can reach, when the left sides are 0 .. 1.
+struct Reach {
+  int above = 0, below = 0;
+
+  void add(int weight) {
+    above += weight > 0 ? weight : 0;
+    below += weight < 0 ? -weight : 0;
+  }
+  // Whether 16 bits hold it with left sides of 0 .. `left`.
+  bool fits(int left) const { return left * above <= 32767 && left * below <= 32768; }
+};
+
+// Sums of products in 16 bits on an instruction set.
+struct PairLimits {
+  PairLimits(const simd::Int8Features& features, LeftRange range)
+      : is_unsigned(features.unsigned_pairs),
+        shift(is_unsigned ? -range.low : 0),
+        left(is_unsigned ? range.high - range.low : std::max(range.high, -range.low)) {}
+  // A left side of either sign makes either sign of a weight.
+  int weight(int w) const { return is_unsigned ? w : std::abs(w); }
+
+  bool is_unsigned;
+  int shift;  // what is added to the left side
+  int left;   // its largest magnitude then
+};
+
 struct WeightColumns {
   const std::int8_t* data;  // element `offset` of column c: data[c * step + offset]
   std::int64_t step;
@@ -35,6 +63,10 @@ struct Rescaling {
   Tensor multiplier;  // one for all, or one a column
   Tensor bias;        // empty: none
 };
+
+// Whether everything but the image and the residual is constant, so that it can be packed, and these two are
+// not, as constants are given up once they are packed.
+bool can_pack(const PrepareArgs& args);
 
 struct PackedPanel {
   simd::Int8Panel panel;

@@ -10,10 +10,6 @@ namespace {
 constexpr std::int64_t kTasksPerThread = 4;  // so that a thread that is held up does not hold up all
 constexpr std::int64_t kMinRows = 40;        // less is not worth its pointers
 
-std::int64_t max_tasks(int threads) {
-  return threads == 1 ? 1 : threads * kTasksPerThread;
-}
-
 std::int64_t most_segments(const PackedProduct& packed) {
   return std::max(packed.narrow.segments, packed.wide.segments);
 }
@@ -23,6 +19,30 @@ std::int64_t ceil_div(std::int64_t a, std::int64_t b) {
 }
 
 }  // namespace
+
+std::int64_t task_count(int threads) {
+  return threads == 1 ? 1 : threads * kTasksPerThread;
+}
+
+simd::Int8Target int8_target(const KernelArgs& args, const Epilogue& epilogue) {
+  simd::Int8Target target;
+  target.epilogue = &epilogue;
+  if (args.input(5)) target.residual = args.input(5)->data<float>().data();
+  for (Tensor& output : args.outputs) {
+    if (output.dtype() == DType::kInt8)
+      target.integers = output.mutable_data<std::int8_t>().data();
+    else
+      target.floats = output.mutable_data<float>().data();
+  }
+  return target;
+}
+
+simd::Int8Target advance(simd::Int8Target target, std::int64_t elements) {
+  if (target.residual) target.residual += elements;
+  if (target.floats) target.floats += elements;
+  if (target.integers) target.integers += elements;
+  return target;
+}
 
 void LeftImage::point(std::int64_t first, std::int64_t count, std::int64_t stride,
                       const std::int8_t** pointers) const {
@@ -59,30 +79,22 @@ std::int64_t chunk_rows(const PackedProduct& packed, std::int64_t rows, int thre
                                     packed.wide.segments * packed.wide.units(true)) *
                            4;
   std::int64_t count = std::clamp(kBytes / std::max<std::int64_t>(row_bytes, 1), kMinRows, kMaxRows);
-  count = std::min(count, std::max(ceil_div(rows, max_tasks(threads)), kMinRows));
+  count = std::min(count, std::max(ceil_div(rows, task_count(threads)), kMinRows));
   return std::max<std::int64_t>(std::min(count, rows), 1);
 }
 
 std::size_t product_scratch(const PackedProduct& packed, std::int64_t chunk_rows, int threads) {
-  return static_cast<std::size_t>(max_tasks(threads) * most_segments(packed) * chunk_rows) * sizeof(void*);
+  return static_cast<std::size_t>(task_count(threads) * most_segments(packed) * chunk_rows) * sizeof(void*);
 }
 
 void run_product(const KernelArgs& args, const Product& product, std::byte* scratch) {
   const PackedProduct& packed = product.packed;
   Epilogue epilogue = read_epilogue(args.node, args.input(4));
-  simd::Int8Target whole;
-  whole.epilogue = &epilogue;
-  if (args.input(5)) whole.residual = args.input(5)->data<float>().data();
-  for (Tensor& output : args.outputs) {
-    if (output.dtype() == DType::kInt8)
-      whole.integers = output.mutable_data<std::int8_t>().data();
-    else
-      whole.floats = output.mutable_data<float>().data();
-  }
+  simd::Int8Target whole = int8_target(args, epilogue);
 
   // Where there are too few chunks for the threads, the panels are split as well.
   auto panels = static_cast<std::int64_t>(packed.panels.size());
-  std::int64_t limit = max_tasks(args.pool.threads());
+  std::int64_t limit = task_count(args.pool.threads());
   std::int64_t parts = std::clamp(limit / std::max<std::int64_t>(product.chunks, 1), std::int64_t{1}, panels);
   std::int64_t pieces = product.chunks * parts, tasks = std::min(pieces, limit);
   args.pool.parallel_for(tasks, [&](std::int64_t task) {
@@ -106,11 +118,7 @@ void run_product(const KernelArgs& args, const Product& product, std::byte* scra
                                  .rows = chunk.rows,
                                  .segments = form.segments,
                                  .units = form.units(wide)};
-          simd::Int8Target target = whole;
-          std::int64_t at = chunk.at + panel.first;
-          if (target.residual) target.residual += at;
-          if (target.floats) target.floats += at;
-          if (target.integers) target.integers += at;
+          simd::Int8Target target = advance(whole, chunk.at + panel.first);
           target.stride = chunk.stride;
           args.simd->i8.multiply(rows, panel.panel, target);
         }

@@ -19,6 +19,15 @@ struct LeftImage {
   void point(std::int64_t first, std::int64_t count, std::int64_t stride, const std::int8_t** pointers) const;
 };
 
+// Where the results of a node with the inputs x, weight, multiplier, bias?, out_scale?, residual? go; stride
+// is left to be set. `epilogue` must outlive it.
+simd::Int8Target int8_target(const KernelArgs& args, const Epilogue& epilogue);
+// The same target, `elements` further on.
+simd::Int8Target advance(simd::Int8Target target, std::int64_t elements);
+
+// Tasks among which work is split, so few that each can have scratch memory of its own.
+std::int64_t task_count(int threads);
+
 // A piece of the rows of a product.
 struct Chunk {
   std::int64_t rows;
@@ -42,5 +51,8 @@ std::size_t product_scratch(const PackedProduct& packed, std::int64_t chunk_rows
 
 // Inputs 4 and 5 of the node are out_scale and residual.
 void run_product(const KernelArgs& args, const Product& product, std::byte* scratch);
+
+// The rows of the table that other files have.
+Implementation int8_depthwise();
 
 }  // namespace octet::fast

@@ -13,7 +13,12 @@ void widen(const std::int8_t* x, std::int16_t* y, std::int64_t count) {
 }  // namespace
 
 Int8Routines int8_routines() {
-  return {.features = kFeatures, .multiply = int8_multiply, .widen = widen};
+  return {.features = kFeatures,
+          .multiply = int8_multiply,
+          .depthwise = int8_depthwise,
+          .sum_place = int8_sum_place,
+          .weight_place = int8_weight_place,
+          .widen = widen};
 }
 
 }  // namespace octet::simd::OCTET_SIMD

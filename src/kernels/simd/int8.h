@@ -20,6 +20,7 @@ struct Int8Features {
   int lanes;            // output channels in a vector
   bool dot;             // kDot is there, and the best for everything
   bool pairs2;          // kPairs2 is there
+  int bytes;            // channels in a block of a depthwise convolution
   bool unsigned_pairs;  // kPairs wants a left side of 0..255: `shift` is added to it first
 };
 
@@ -55,10 +56,32 @@ struct Int8Target {
 
 constexpr int kMaxVectors = 4;  // of a panel
 
+// A block of `bytes` (Int8Features) channels of a depthwise convolution, of which the first `columns` exist.
+// Taps go in pairs, the last one with itself when their number is odd. Products of pairs are added in 16 bits
+// as far as no sum can overflow: a round is two groups of pairs, each of which is added so.
+struct Int8Channels {
+  bool wide;  // all in 32 bits, exact for all operands
+  std::int64_t columns;
+  std::int8_t shift;  // added to each byte of the left side, as uint8
+  std::int64_t rounds;
+  const std::uint8_t* groups;  // [round][2]: the number of pairs; the second may be 0
+  const std::int32_t* init;    // [sum_place]
+  const float* multiplier;     // [sum_place]
+  const float* bias;           // [sum_place]
+  const float* plain;          // the same multipliers in the order of channels, then the biases
+  const std::int8_t* weights;  // [pair][weight_place][2], or wide: int16 [pair][sum_place][2]
+};
+constexpr std::int64_t kMaxDepthwiseTaps = 255;
+
 // Convolutions and products of int8.
 struct Int8Routines {
   Int8Features features;
   void (*multiply)(const Int8Rows& rows, const Int8Panel& panel, const Int8Target& target);
+  // Run t of a row is its tap t; `units` means nothing.
+  void (*depthwise)(const Int8Rows& rows, const Int8Channels& channels, const Int8Target& target);
+  // Where a channel of a block lies among its sums and among the weights of a pair.
+  std::int64_t (*sum_place)(std::int64_t channel);
+  std::int64_t (*weight_place)(std::int64_t channel);
   void (*widen)(const std::int8_t* x, std::int16_t* y, std::int64_t count);
 };
 

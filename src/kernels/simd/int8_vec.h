@@ -15,6 +15,13 @@ inline std::int32_t unit_at(const std::int8_t* p) {
   return unit;
 }
 
+// Few bytes, mostly a multiple of 8.
+inline void copy_bytes(std::int8_t* to, const std::int8_t* from, std::int64_t count) {
+  std::int64_t i = 0;
+  for (; i + 8 <= count; i += 8) std::memcpy(to + i, from + i, 8);
+  for (; i < count; ++i) to[i] = from[i];
+}
+
 #if defined(__AVX512F__) || defined(__AVX2__)
 
 constexpr bool kLowestForNan = true;  // round_to_ints() of NaN
@@ -124,9 +131,11 @@ struct Dot : UnsignedBytes<true> {
 #endif
   }
 };
-constexpr Int8Features kFeatures = {.lanes = kLanes, .dot = true, .pairs2 = true, .unsigned_pairs = true};
+constexpr Int8Features kFeatures = {
+    .lanes = kLanes, .dot = true, .pairs2 = true, .bytes = 4 * kLanes, .unsigned_pairs = true};
 #else
-constexpr Int8Features kFeatures = {.lanes = kLanes, .dot = false, .pairs2 = true, .unsigned_pairs = true};
+constexpr Int8Features kFeatures = {
+    .lanes = kLanes, .dot = false, .pairs2 = true, .bytes = 4 * kLanes, .unsigned_pairs = true};
 #endif
 
 // Rows of a tile of 1, 2, 3 or 4 vectors: what the registers hold without spilling.
@@ -171,7 +180,8 @@ struct Wide {
   }
 };
 
-constexpr Int8Features kFeatures = {.lanes = kLanes, .dot = false, .pairs2 = false, .unsigned_pairs = false};
+constexpr Int8Features kFeatures = {
+    .lanes = kLanes, .dot = false, .pairs2 = false, .bytes = 4 * kLanes, .unsigned_pairs = false};
 constexpr int kTileRows[kMaxVectors + 1] = {0, 8, 8, 6, 4};
 
 #endif
@@ -208,7 +218,7 @@ inline void store_bytes_first(std::int8_t* p, const Ints (&v)[kVectors], std::in
                               std::int64_t count) {
   std::int8_t bytes[kVectors * kLanes];
   store_bytes<kVectors>(bytes, v, low);
-  for (std::int64_t i = 0; i < count; ++i) p[i] = bytes[i];
+  copy_bytes(p, bytes, count);
 }
 
 }  // namespace

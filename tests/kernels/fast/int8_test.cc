@@ -95,6 +95,37 @@ const std::vector<Layer>& layers() {
   return list;
 }
 
+Layer depthwise(std::int64_t channels, std::int64_t kernel, std::int64_t height, std::int64_t width,
+                std::int64_t stride, std::int64_t batch = 1) {
+  std::int64_t pad = kernel / 2;
+  return {{batch, channels, height, width},
+          {channels, 1, kernel, kernel},
+          {{"groups", channels}, {"strides", Ints{stride, stride}}, {"paddings", Ints{pad, pad, pad, pad}}}};
+}
+
+TEST(FastQConv2d, Depthwise) {
+  std::vector<Layer> list;
+  for (std::int64_t channels : {1, 3, 8, 16, 24, 31, 32, 33, 72, 128})
+    for (std::int64_t kernel : {3, 5})
+      for (std::int64_t stride : {1, 2}) list.push_back(depthwise(channels, kernel, 9, 7, stride));
+  list.push_back(depthwise(40, 3, 20, 30, 1, 2));
+  list.push_back(depthwise(17, 1, 5, 4, 1, 3));
+  list.push_back(depthwise(20, 7, 10, 11, 2));
+  list.push_back({{1, 12, 9, 9},
+                  {12, 1, 3, 2},
+                  {{"groups", std::int64_t{12}}, {"dilations", Ints{2, 3}}, {"paddings", Ints{3, 0, 1, 2}}}});
+  list.push_back({{1, 5, 3, 3},
+                  {5, 1, 3, 3},
+                  {{"groups", std::int64_t{5}}, {"strides", Ints{3, 3}}, {"paddings", Ints{4, 4, 4, 4}}}});
+  list.push_back({{1, 3, 20, 20}, {3, 1, 17, 17}, {{"groups", std::int64_t{3}}}});  // too many taps for it
+  for (const Layer& layer : list)
+    for (Range range : {kAll, kRelu, kHardSwish})
+      for (int size : {20, 70, 128}) {
+        expect_conv(layer, range, size);
+        if (HasFatalFailure()) return;
+      }
+}
+
 TEST(FastQConv2d, GivesTheIntegersOfTheReference) {
   for (const Layer& layer : layers())
     for (Range range : {kAll, kRelu, kHardSwish})
@@ -119,6 +150,16 @@ TEST(FastQConv2d, NeverSaturates) {
           expect_as_reference("qconv2d",
                               {Tensor::of(Shape{1, channels, 2, 3}, x),
                                Tensor::of(Shape{9, channels, 1, 1}, w), random_floats({9}, 3)},
+                              attrs, {1, 2});
+          if (HasFatalFailure()) return;
+          x.assign(static_cast<std::size_t>(channels * 25), static_cast<std::int8_t>(x_value));
+          attrs["groups"] = channels;
+          expect_as_reference("qconv2d",
+                              {Tensor::of(Shape{1, channels, 5, 5}, x),
+                               Tensor::of(Shape{channels, 1, 3, 3},
+                                          std::vector<std::int8_t>(static_cast<std::size_t>(channels * 9),
+                                                                   static_cast<std::int8_t>(weight))),
+                               random_floats({channels}, 3)},
                               attrs, {1, 2});
           if (HasFatalFailure()) return;
         }
