@@ -51,14 +51,8 @@ inline void expect_close(const Tensor& found, const Tensor& expected, double tol
 }
 
 // Every available instruction set, with 1, 2 and 3 threads, gives what the reference gives.
-inline void expect_as_reference(const std::string& op, const std::vector<Tensor>& inputs, Attrs attrs,
-                                const std::vector<std::size_t>& constants, double tolerance = 0,
-                                int outputs = 1) {
-  Graph graph = node_with_constants(op, inputs, std::move(attrs), constants, outputs);
-  std::vector<Tensor> given;
-  for (std::size_t i = 0; i < inputs.size(); ++i)
-    if (!inputs[i].empty() && std::find(constants.begin(), constants.end(), i) == constants.end())
-      given.push_back(inputs[i]);
+inline void expect_graph_as_reference(const Graph& graph, const std::vector<Tensor>& given,
+                                      double tolerance = 0) {
   std::vector<Tensor> expected = run_graph(graph, given, "ref", 1);
   for (const Isa& isa : isa_list()) {
     if (!isa.simd) continue;
@@ -69,6 +63,18 @@ inline void expect_as_reference(const std::string& op, const std::vector<Tensor>
       if (::testing::Test::HasFatalFailure()) return;
     }
   }
+}
+
+// The same for a node; the inputs `constants` are constants of the graph.
+inline void expect_as_reference(const std::string& op, const std::vector<Tensor>& inputs, Attrs attrs,
+                                const std::vector<std::size_t>& constants, double tolerance = 0,
+                                int outputs = 1) {
+  std::vector<Tensor> given;
+  for (std::size_t i = 0; i < inputs.size(); ++i)
+    if (!inputs[i].empty() && std::find(constants.begin(), constants.end(), i) == constants.end())
+      given.push_back(inputs[i]);
+  expect_graph_as_reference(node_with_constants(op, inputs, std::move(attrs), constants, outputs), given,
+                            tolerance);
 }
 
 }  // namespace octet::testing

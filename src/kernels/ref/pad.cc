@@ -1,13 +1,12 @@
 #include <algorithm>
 
+#include "kernels/ref/pad.h"
 #include "kernels/ref/ref.h"
 
 namespace octet::ref {
-namespace {
 
-// For each position along an axis of the output, the one of the input that it copies; -1: the constant.
-std::vector<std::int64_t> sources(std::int64_t in, std::int64_t out, std::int64_t before,
-                                  const std::string& mode) {
+std::vector<std::int64_t> pad_sources(std::int64_t in, std::int64_t out, std::int64_t before,
+                                      const std::string& mode) {
   std::vector<std::int64_t> result;
   for (std::int64_t o = 0; o < out; ++o) {
     std::int64_t i = o - before;
@@ -26,8 +25,6 @@ std::vector<std::int64_t> sources(std::int64_t in, std::int64_t out, std::int64_
   return result;
 }
 
-}  // namespace
-
 void pad(const KernelArgs& args) {
   const Tensor& x = *args.inputs[0];
   Tensor& y = args.outputs[0];
@@ -40,9 +37,9 @@ void pad(const KernelArgs& args) {
   bool deep = x.rank() == 5;
   std::int64_t in_d = deep ? x.dim(2) : 1, in_h = x.dim(-2), in_w = x.dim(-1);
   std::int64_t out_d = deep ? y.dim(2) : 1, out_h = y.dim(-2), out_w = y.dim(-1);
-  auto columns = sources(in_w, out_w, paddings[0], mode);
-  auto rows = sources(in_h, out_h, paddings[2], mode);
-  auto slices = sources(in_d, out_d, deep ? paddings[4] : 0, mode);
+  auto columns = pad_sources(in_w, out_w, paddings[0], mode);
+  auto rows = pad_sources(in_h, out_h, paddings[2], mode);
+  auto slices = pad_sources(in_d, out_d, deep ? paddings[4] : 0, mode);
 
   args.pool.parallel_for(x.dim(0) * x.dim(1), [&](std::int64_t i) {
     const float* volume = x.data<float>().data() + i * in_d * in_h * in_w;

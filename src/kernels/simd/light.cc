@@ -1,23 +1,31 @@
 #include "kernels/simd/light.h"
 
-#include "kernels/simd/store.h"
-#include "kernels/simd/table.h"
+#include "kernels/simd/light_routines.h"
 
 namespace octet::simd::OCTET_SIMD {
-namespace {
 
-void activate(const Epilogue& epilogue, const float* x, float* y, std::int64_t count) {
-  with_activation(epilogue, [&](auto function) {
-    std::int64_t i = 0;
-    for (; i + kLanes <= count; i += kLanes) store(y + i, function(load(x + i)));
-    if (i < count) store_first(y + i, function(load_first(x + i, count - i)), count - i);
-  });
-}
-
-}  // namespace
-
-LightRoutines light_routines() {
-  return {.activate = activate};
-}
+constinit const LightRoutines kLightRoutines = {
+    .activate = activate,
+    .map = map,
+    .lookup = lookup,
+    .quantize = quantize,
+    .dequantize = dequantize,
+    .pair = pair,
+    .pair_int8 = pair_int8,
+    .scale_rows = scale_rows,
+    .pool_row = pool_row,
+    .pool_row_int8 = pool_row_int8,
+    .resize_row = resize_row,
+    .resize_row_int8 = resize_row_int8,
+    .transpose = transpose,
+    .copy_rows = copy_rows,
+    .gather_rows = gather_rows,
+    .softmax_rows = softmax_rows,
+    .softmax_columns = softmax_columns,
+    .layer_norm_rows = layer_norm_rows,
+    .sum = sum,
+    .maximum = maximum,
+    .arg_max = arg_max,
+};
 
 }  // namespace octet::simd::OCTET_SIMD

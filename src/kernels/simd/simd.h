@@ -16,7 +16,8 @@ namespace octet::simd {
 struct Simd {
   FloatRoutines f32;
   Int8Routines i8;
-  LightRoutines light;
+  // Not a copy: the copying would be code for that instruction set, and tables are made on any CPU.
+  const LightRoutines& light;
 };
 
 struct Build {

@@ -4,7 +4,7 @@ namespace octet::simd::OCTET_SIMD {
 
 const Simd& table();  // for builds.cc, which knows all of them
 const Simd& table() {
-  static const Simd kTable = {float_routines(), int8_routines(), light_routines()};
+  static const Simd kTable = {float_routines(), int8_routines(), kLightRoutines};
   return kTable;
 }
 

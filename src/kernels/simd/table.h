@@ -10,6 +10,6 @@ namespace octet::simd::OCTET_SIMD {
 
 FloatRoutines float_routines();
 Int8Routines int8_routines();
-LightRoutines light_routines();
+extern const LightRoutines kLightRoutines;
 
 }  // namespace octet::simd::OCTET_SIMD

@@ -1,0 +1,198 @@
+#include <cstring>
+
+#include "kernels/simd/light_routines.h"
+#include "kernels/simd/store.h"
+
+namespace octet::simd::OCTET_SIMD {
+namespace {
+
+// kVectors vectors of channels of one output, from `image` on; `count` < kLanes: the first lanes of one.
+template <int kVectors, bool kMax>
+inline void pool_floats(const PoolRow& r, const float* image, const PoolSpan& x, float divisor, float* out,
+                        std::int64_t count) {
+  bool whole = count >= kLanes;
+  Floats result[kVectors];
+  for (Floats& v : result) v = kMax ? all(-0x1.fffffep127f) : zeros();
+  for (std::int64_t iy = r.y.begin; iy < r.y.end; ++iy) {
+    const float* pixel = image + (iy * r.width + x.begin) * r.pixel;
+    for (std::int64_t ix = x.begin; ix < x.end; ++ix, pixel += r.pixel)
+      for (int k = 0; k < kVectors; ++k) {
+        Floats v = whole ? load(pixel + k * kLanes) : load_first(pixel, count);
+        result[k] = kMax ? max(result[k], v) : add(result[k], v);
+      }
+  }
+  for (int k = 0; k < kVectors; ++k) {
+    Floats v = kMax ? result[k] : div(result[k], all(divisor));
+    whole ? store(out + k * kLanes, v) : store_first(out, v, count);
+  }
+}
+
+template <bool kMax>
+void pool_floats_row(const PoolRow& r) {
+  const float* image = static_cast<const float*>(r.image);
+  float* out = static_cast<float*>(r.out);
+  for (std::int64_t i = 0; i < r.count; ++i, out += r.out_pixel) {
+    PoolSpan x = r.columns[i];
+    bool empty = x.begin >= x.end || r.y.begin >= r.y.end;
+    if (empty) x.end = x.begin;  // sums of nothing, over anything but 0
+    float divisor = empty ? 1.0f : static_cast<float>(r.y.length * x.length);
+    std::int64_t c = 0;
+    for (; c + 8 * kLanes <= r.channels; c += 8 * kLanes)
+      pool_floats<8, kMax>(r, image + c, x, divisor, out + c, kLanes);
+    for (; c + 2 * kLanes <= r.channels; c += 2 * kLanes)
+      pool_floats<2, kMax>(r, image + c, x, divisor, out + c, kLanes);
+    for (; c < r.channels; c += kLanes)
+      pool_floats<1, kMax>(r, image + c, x, divisor, out + c, r.channels - c);
+  }
+}
+
+typedef std::int8_t Bytes __attribute__((vector_size(32)));
+
+template <class Element, class Start, class Fold>
+inline Start fold_window(const PoolRow& r, const Element* image, const PoolSpan& x, Start state,
+                         const Fold& fold) {
+  for (std::int64_t iy = r.y.begin; iy < r.y.end; ++iy) {
+    const Element* pixel = image + (iy * r.width + x.begin) * r.pixel;
+    for (std::int64_t ix = x.begin; ix < x.end; ++ix, pixel += r.pixel) state = fold(state, pixel);
+  }
+  return state;
+}
+
+void max_int8(const PoolRow& r, const PoolSpan& x, std::int8_t* out) {
+  const std::int8_t* image = static_cast<const std::int8_t*>(r.image);
+  std::int64_t c = 0;
+  for (; c + 32 <= r.channels; c += 32) {
+    Bytes result;
+    for (int k = 0; k < 32; ++k) result[k] = -128;
+    for (std::int64_t iy = r.y.begin; iy < r.y.end; ++iy)
+      for (std::int64_t ix = x.begin; ix < x.end; ++ix) {
+        Bytes v;
+        std::memcpy(&v, image + (iy * r.width + ix) * r.pixel + c, sizeof v);
+        result = result > v ? result : v;
+      }
+    std::memcpy(out + c, &result, sizeof result);
+  }
+  for (; c < r.channels; ++c)
+    out[c] = fold_window(r, image + c, x, std::int8_t{-128},
+                         [](std::int8_t a, const std::int8_t* p) { return a > *p ? a : *p; });
+}
+
+template <int kVectors>
+inline void average_int8(const PoolRow& r, const std::int8_t* image, const PoolSpan& x, Floats divisor,
+                         std::int8_t* out, std::int64_t count) {
+  bool whole = count >= kLanes;
+  Ints sums[kVectors];
+  for (Ints& v : sums) v = all(0);
+  for (std::int64_t iy = r.y.begin; iy < r.y.end; ++iy) {
+    const std::int8_t* pixel = image + (iy * r.width + x.begin) * r.pixel;
+    for (std::int64_t ix = x.begin; ix < x.end; ++ix, pixel += r.pixel)
+      for (int k = 0; k < kVectors; ++k)
+        sums[k] = add(sums[k], whole ? load_int8(pixel + k * kLanes) : load_int8_first(pixel, count));
+  }
+  for (int k = 0; k < kVectors; ++k) {
+    Floats v = round_even(div(to_floats(sums[k]), divisor));
+    whole ? store_int8(out + k * kLanes, v) : store_int8_first(out, v, count);
+  }
+}
+
+// Sums of more than 2^23 integers of 8 bits may need more than 32.
+void average_huge_int8(const PoolRow& r, const PoolSpan& x, float divisor, std::int8_t* out) {
+  const std::int8_t* image = static_cast<const std::int8_t*>(r.image);
+  for (std::int64_t c = 0; c < r.channels; ++c) {
+    auto sum = fold_window(r, image + c, x, std::int64_t{0},
+                           [](std::int64_t a, const std::int8_t* p) { return a + *p; });
+    float mean = static_cast<float>(sum) / divisor;
+    store_int8_first(out + c, round_even(all(mean)), 1);
+  }
+}
+
+struct FloatPixels {
+  using Element = float;
+  static Floats at(const float* p) { return load(p); }
+  static Floats first(const float* p, std::int64_t count) { return load_first(p, count); }
+  static void put(float* p, Floats v) { store(p, v); }
+  static void put_first(float* p, Floats v, std::int64_t count) { store_first(p, v, count); }
+};
+
+struct Int8Pixels {
+  using Element = std::int8_t;
+  static Floats at(const std::int8_t* p) { return to_floats(load_int8(p)); }
+  static Floats first(const std::int8_t* p, std::int64_t count) {
+    return to_floats(load_int8_first(p, count));
+  }
+  static void put(std::int8_t* p, Floats v) { store_int8(p, round_even(v)); }
+  static void put_first(std::int8_t* p, Floats v, std::int64_t count) {
+    store_int8_first(p, round_even(v), count);
+  }
+};
+
+// As interpolate() in kernels/ref/interpolate.h.
+template <class Pixels>
+void bilinear_row(const ResizeRow& r) {
+  using Element = typename Pixels::Element;
+  const Element *above = static_cast<const Element*>(r.above), *below = static_cast<const Element*>(r.below);
+  Element* out = static_cast<Element*>(r.out);
+  Floats wa = all(r.above_weight), wb = all(r.below_weight);
+  for (std::int64_t i = 0; i < r.count; ++i, out += r.channels) {
+    const ResizePoint& p = r.columns[i];
+    Floats w1 = all(p.first_weight), w2 = all(p.second_weight);
+    const Element *a1 = above + p.first * r.channels, *a2 = above + p.second * r.channels;
+    const Element *b1 = below + p.first * r.channels, *b2 = below + p.second * r.channels;
+    auto blend = [&](Floats va1, Floats vb1, Floats va2, Floats vb2) {
+      Floats sum = add(mul(mul(va1, wa), w1), mul(mul(vb1, wb), w1));
+      sum = add(sum, mul(mul(va2, wa), w2));
+      return add(sum, mul(mul(vb2, wb), w2));
+    };
+    std::int64_t c = 0;
+    for (; c + kLanes <= r.channels; c += kLanes)
+      Pixels::put(out + c,
+                  blend(Pixels::at(a1 + c), Pixels::at(b1 + c), Pixels::at(a2 + c), Pixels::at(b2 + c)));
+    std::int64_t rest = r.channels - c;
+    if (rest > 0)
+      Pixels::put_first(out + c,
+                        blend(Pixels::first(a1 + c, rest), Pixels::first(b1 + c, rest),
+                              Pixels::first(a2 + c, rest), Pixels::first(b2 + c, rest)),
+                        rest);
+  }
+}
+
+}  // namespace
+
+void pool_row(const PoolRow& row) {
+  row.max ? pool_floats_row<true>(row) : pool_floats_row<false>(row);
+}
+
+void pool_row_int8(const PoolRow& r) {
+  constexpr std::int64_t kMost = 1 << 23;
+  std::int8_t* out = static_cast<std::int8_t*>(r.out);
+  for (std::int64_t i = 0; i < r.count; ++i, out += r.out_pixel) {
+    PoolSpan x = r.columns[i];
+    if (r.max) {
+      max_int8(r, x, out);
+      continue;
+    }
+    bool empty = x.begin >= x.end || r.y.begin >= r.y.end;
+    if (empty) x.end = x.begin;
+    float divisor = empty ? 1.0f : static_cast<float>(r.y.length * x.length);
+    if ((r.y.end - r.y.begin) * (x.end - x.begin) > kMost) {
+      average_huge_int8(r, x, divisor, out);
+      continue;
+    }
+    const std::int8_t* image = static_cast<const std::int8_t*>(r.image);
+    Floats divisors = all(divisor);
+    std::int64_t c = 0;
+    for (; c + 4 * kLanes <= r.channels; c += 4 * kLanes)
+      average_int8<4>(r, image + c, x, divisors, out + c, kLanes);
+    for (; c < r.channels; c += kLanes) average_int8<1>(r, image + c, x, divisors, out + c, r.channels - c);
+  }
+}
+
+void resize_row(const ResizeRow& row) {
+  bilinear_row<FloatPixels>(row);
+}
+
+void resize_row_int8(const ResizeRow& row) {
+  bilinear_row<Int8Pixels>(row);
+}
+
+}  // namespace octet::simd::OCTET_SIMD

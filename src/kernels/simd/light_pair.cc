@@ -1,0 +1,132 @@
+#include "kernels/simd/light_routines.h"
+#include "kernels/simd/store.h"
+
+namespace octet::simd::OCTET_SIMD {
+namespace {
+
+// Vectors of an operand: floats, or int8 times a step.
+struct FloatOperand {
+  using Element = float;
+  Floats at(const float* p) const { return load(p); }
+  Floats first(const float* p, std::int64_t count) const { return load_first(p, count); }
+  Floats one(const float* p) const { return all_of(p); }
+};
+
+struct Int8Operand {
+  using Element = std::int8_t;
+  Floats step;
+  Floats at(const std::int8_t* p) const { return mul(to_floats(load_int8(p)), step); }
+  Floats first(const std::int8_t* p, std::int64_t count) const {
+    return mul(to_floats(load_int8_first(p, count)), step);
+  }
+  Floats one(const std::int8_t* p) const { return mul(all(static_cast<float>(*p)), step); }
+};
+
+// The rows, or a part of their columns, to `z`.
+template <bool kMovesX, bool kMovesY, class Operand, class Function>
+inline void combine(const typename Operand::Element* x, std::int64_t x_row, const Operand& of_x,
+                    const typename Operand::Element* y, std::int64_t y_row, const Operand& of_y, float* z,
+                    std::int64_t rows, std::int64_t columns, const Function& function) {
+  for (std::int64_t row = 0; row < rows; ++row, x += x_row, y += y_row, z += columns) {
+    Floats fixed_x = zeros(), fixed_y = zeros();
+    if constexpr (!kMovesX) fixed_x = of_x.one(x);
+    if constexpr (!kMovesY) fixed_y = of_y.one(y);
+    auto whole = [&](std::int64_t i) {
+      return function(kMovesX ? of_x.at(x + i) : fixed_x, kMovesY ? of_y.at(y + i) : fixed_y);
+    };
+    std::int64_t i = 0;
+    for (; i + 2 * kLanes <= columns; i += 2 * kLanes) {
+      Floats first = whole(i), second = whole(i + kLanes);
+      store(z + i, first);
+      store(z + i + kLanes, second);
+    }
+    for (; i + kLanes <= columns; i += kLanes) store(z + i, whole(i));
+    if (i < columns) {
+      std::int64_t count = columns - i;
+      store_first(z + i,
+                  function(kMovesX ? of_x.first(x + i, count) : fixed_x,
+                           kMovesY ? of_y.first(y + i, count) : fixed_y),
+                  count);
+    }
+  }
+}
+
+// Piece by piece, so that what a piece has made is still in the nearest cache when the epilogue takes it.
+template <class Operand, class Function>
+void run(const PairRows& p, const Operand& of_x, const Operand& of_y, const Function& function) {
+  using Element = typename Operand::Element;
+  constexpr std::int64_t kPiece = 1024;
+  alignas(64) float buffer[kPiece];
+  std::int64_t columns_a_piece = p.columns < kPiece ? p.columns : kPiece;
+  if (columns_a_piece == 0) return;
+  std::int64_t rows_a_piece = columns_a_piece < p.columns ? 1 : kPiece / columns_a_piece;
+  bool activates = p.epilogue->activation != Activation::kNone;
+  const Element *x = static_cast<const Element*>(p.x), *y = static_cast<const Element*>(p.y);
+  for (std::int64_t row = 0; row < p.rows; row += rows_a_piece) {
+    std::int64_t rows = rows_a_piece < p.rows - row ? rows_a_piece : p.rows - row;
+    for (std::int64_t column = 0; column < p.columns; column += columns_a_piece) {
+      std::int64_t columns = columns_a_piece < p.columns - column ? columns_a_piece : p.columns - column;
+      std::int64_t index = row * p.columns + column;
+      float* z = p.floats ? p.floats + index : buffer;
+      const Element* from_x = x + row * p.x_row + (p.x_moves ? column : 0);
+      const Element* from_y = y + row * p.y_row + (p.y_moves ? column : 0);
+      auto go = [&]<bool kMovesX, bool kMovesY>() {
+        combine<kMovesX, kMovesY>(from_x, p.x_row, of_x, from_y, p.y_row, of_y, z, rows, columns, function);
+      };
+      if (p.x_moves)
+        p.y_moves ? go.template operator()<true, true>() : go.template operator()<true, false>();
+      else
+        p.y_moves ? go.template operator()<false, true>() : go.template operator()<false, false>();
+      if (activates) activate(*p.epilogue, z, z, rows * columns);
+      if (p.integers) quantize(p.epilogue->quantizer, z, p.integers + index, rows * columns);
+    }
+  }
+}
+
+}  // namespace
+
+void pair(const PairRows& p) {
+  FloatOperand plain;
+  switch (p.op) {
+    case Pair::kAdd:
+      return run(p, plain, plain, [](Floats a, Floats b) { return add(a, b); });
+    case Pair::kSub:
+      return run(p, plain, plain, [](Floats a, Floats b) { return sub(a, b); });
+    case Pair::kMul:
+      return run(p, plain, plain, [](Floats a, Floats b) { return mul(a, b); });
+    case Pair::kDiv:
+      return run(p, plain, plain, [](Floats a, Floats b) { return div(a, b); });
+    case Pair::kMax:
+      return run(p, plain, plain, [](Floats a, Floats b) { return max(a, b); });
+    case Pair::kMin:
+      return run(p, plain, plain, [](Floats a, Floats b) { return min(a, b); });
+  }
+}
+
+void pair_int8(const PairRows& p) {
+  Int8Operand x{all(p.x_step)}, y{all(p.y_step)};
+  if (p.op == Pair::kAdd)
+    run(p, x, y, [](Floats a, Floats b) { return add(a, b); });
+  else
+    run(p, x, y, [](Floats a, Floats b) { return mul(a, b); });
+}
+
+void scale_rows(const float* x, const float* a, const float* b, bool by_column, float* y, std::int64_t rows,
+                std::int64_t columns) {
+  for (std::int64_t row = 0; row < rows; ++row, x += columns, y += columns) {
+    std::int64_t i = 0;
+    if (by_column) {
+      for (; i + kLanes <= columns; i += kLanes) store(y + i, fma(load(x + i), load(a + i), load(b + i)));
+      std::int64_t rest = columns - i;
+      if (rest > 0)
+        store_first(y + i, fma(load_first(x + i, rest), load_first(a + i, rest), load_first(b + i, rest)),
+                    rest);
+    } else {
+      Floats va = all_of(a + row), vb = all_of(b + row);
+      for (; i + kLanes <= columns; i += kLanes) store(y + i, fma(load(x + i), va, vb));
+      if (i < columns) store_first(y + i, fma(load_first(x + i, columns - i), va, vb), columns - i);
+    }
+  }
+}
+
+}  // namespace octet::simd::OCTET_SIMD
