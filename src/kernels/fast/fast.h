@@ -13,6 +13,7 @@ std::span<const Implementation> implementations();
 
 // The families, a file each.
 std::vector<Implementation> light();
+std::vector<Implementation> float_depthwise();
 std::vector<Implementation> float_conv();
 std::vector<Implementation> int8();
 

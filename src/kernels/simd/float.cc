@@ -6,7 +6,10 @@
 namespace octet::simd::OCTET_SIMD {
 
 FloatRoutines float_routines() {
-  return {.lanes = kLanes, .panel_width = float_panel_width, .multiply = float_multiply};
+  return {.lanes = kLanes,
+          .panel_width = float_panel_width,
+          .multiply = float_multiply,
+          .depthwise = float_depthwise};
 }
 
 }  // namespace octet::simd::OCTET_SIMD

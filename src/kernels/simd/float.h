@@ -32,12 +32,28 @@ struct FloatProduct {
   FloatTarget target;
 };
 
+// A convolution of which every channel is one of its own, of some rows of an image whose channels come last.
+struct FloatDepthwise {
+  const float* x;
+  std::int64_t in_h, in_w, channels;
+  std::int64_t kernel_h, kernel_w, stride_y, stride_x, dilation_y, dilation_x;
+  std::int64_t before_y, before_x;  // padding
+  std::int64_t out_w, first_row, rows;
+  // Vector after vector of channels, each tap after tap. The last vector holds the last channels, so it
+  // overlaps the one before it; but with less channels than a vector has, zeros are behind them.
+  const float* weights;
+  const float* bias;   // null, or in the same vectors
+  const float* zeros;  // as many as channels
+  FloatTarget target;  // of the whole image
+};
+
 // Convolutions and products of floats.
 struct FloatRoutines {
   int lanes;  // floats in a vector
   // The width of the first panel of `columns` columns.
   std::int64_t (*panel_width)(std::int64_t columns);
   void (*multiply)(const FloatProduct& product);
+  void (*depthwise)(const FloatDepthwise& depthwise);
 };
 
 }  // namespace octet::simd

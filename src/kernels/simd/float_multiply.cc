@@ -84,6 +84,28 @@ template <int kRows, int kVectors>
   }
 }
 
+// The next kSteps terms of every sum. The pointers advance, rather than an index: the compiler then needs no
+// registers for sums of both.
+template <int kSteps, int kRows, int kVectors>
+[[gnu::always_inline]] inline void add_terms(const float* (&x)[kRows], const float*& weights,
+                                             Floats (&sums)[kRows][kVectors]) {
+#pragma GCC unroll 4
+  for (int k = 0; k < kSteps; ++k) {
+    Floats w[kVectors];
+#pragma GCC unroll 4
+    for (int v = 0; v < kVectors; ++v) w[v] = load(weights + (k * kVectors + v) * kLanes);
+#pragma GCC unroll 16
+    for (int r = 0; r < kRows; ++r) {
+      Floats a = all_of(x[r] + k);
+#pragma GCC unroll 4
+      for (int v = 0; v < kVectors; ++v) sums[r][v] = fma(w[v], a, sums[r][v]);
+    }
+  }
+  weights += kSteps * kVectors * kLanes;
+#pragma GCC unroll 16
+  for (int r = 0; r < kRows; ++r) x[r] += kSteps;
+}
+
 template <int kRows, int kVectors>
 void tile(const FloatProduct& p, std::int64_t first, const float* weights, const Sink& sink) {
   Floats sums[kRows][kVectors];
@@ -96,17 +118,9 @@ void tile(const FloatProduct& p, std::int64_t first, const float* weights, const
     const float* x[kRows];
 #pragma GCC unroll 16
     for (int r = 0; r < kRows; ++r) x[r] = pieces[r];
-    for (std::int64_t k = 0; k < p.depth; ++k, weights += kVectors * kLanes) {
-      Floats w[kVectors];
-#pragma GCC unroll 4
-      for (int v = 0; v < kVectors; ++v) w[v] = load(weights + v * kLanes);
-#pragma GCC unroll 16
-      for (int r = 0; r < kRows; ++r) {
-        Floats a = all_of(x[r] + k);
-#pragma GCC unroll 4
-        for (int v = 0; v < kVectors; ++v) sums[r][v] = fma(w[v], a, sums[r][v]);
-      }
-    }
+    std::int64_t left = p.depth;
+    for (; left >= 4; left -= 4) add_terms<4>(x, weights, sums);
+    for (; left > 0; --left) add_terms<1>(x, weights, sums);
   }
   store_sums(sums, sink);
 }

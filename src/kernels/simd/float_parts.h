@@ -6,5 +6,6 @@ namespace octet::simd::OCTET_SIMD {
 
 std::int64_t float_panel_width(std::int64_t columns);
 void float_multiply(const FloatProduct& product);
+void float_depthwise(const FloatDepthwise& depthwise);
 
 }  // namespace octet::simd::OCTET_SIMD

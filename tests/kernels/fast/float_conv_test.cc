@@ -58,6 +58,34 @@ TEST(FastConv, Groups) {
         expect_conv({{2, groups * in, 6, 7}, {groups * out, in, 3, 3}, groups, {1, 2}, {1, 0, 1, 2}});
 }
 
+TEST(FastConv, Depthwise) {
+  for (std::int64_t channels : {1, 7, 8, 16, 19, 40})
+    for (std::int64_t size : {3, 5})
+      for (std::int64_t stride : {1, 2})
+        for (Shape side : {Shape{1, 2}, Shape{7, 5}, Shape{8, 11}, Shape{14, 23}})
+          for (std::int64_t pad : {2, 1}) {
+            if (std::min(side[0], side[1]) + 2 * pad < size) continue;
+            expect_conv({{2, channels, side[0], side[1]},
+                         {channels, 1, size, size},
+                         channels,
+                         {stride, stride},
+                         {pad, pad, pad - 1, pad + 1}});
+          }
+  expect_conv({{1, 24, 9, 9}, {24, 1, 3, 3}, 24}, false);
+  expect_conv({{1, 300, 5, 6}, {300, 1, 3, 3}, 300, {1, 1}, {1, 1, 1, 1}});
+}
+
+TEST(FastConv, OtherDepthwise) {
+  for (std::int64_t channels : {1, 5, 8, 43}) {
+    for (std::int64_t multiplier : {1, 2, 6})
+      expect_conv({{2, channels, 7, 6}, {channels * multiplier, 1, 3, 3}, channels, {2, 1}, {1, 1, 1, 1}});
+    expect_conv({{1, channels, 9, 8}, {channels, 1, 3, 3}, channels, {1, 1}, {2, 2, 2, 2}, {2, 2}});
+    expect_conv({{1, channels, 9, 8}, {channels, 1, 1, 5}, channels, {1, 1}, {0, 0, 2, 2}});
+    expect_conv({{1, channels, 9, 9}, {channels, 1, 7, 7}, channels, {2, 2}, {3, 3, 3, 3}});
+    expect_conv({{1, channels, 3, 3}, {channels, 1, 3, 3}, channels, {3, 3}, {0, 3, 3, 0}});
+  }
+}
+
 TEST(FastConv, AutoPad) {
   for (const char* mode : {"same", "valid"})
     expect_as_reference("conv2d", {random_floats({1, 5, 12, 11}, 1), random_floats({9, 5, 3, 4}, 2)},
@@ -77,6 +105,25 @@ TEST(FastConv, Epilogues) {
                                random_floats({columns}, 3), scale, added},
                               {{"activation", std::string(activation)}}, {1, 2, 3}, 0, std::max(outputs, 1));
         }
+}
+
+TEST(FastConv, EpiloguesOfDepthwise) {
+  for (const char* activation : {"", "relu6", "hard_swish"})
+    for (std::int64_t channels : {5, 8, 19, 300})
+      for (std::int64_t size : {3, 4})
+        for (bool residual : {false, true})
+          for (int outputs : {0, 1, 2}) {
+            Tensor scale = outputs > 0 ? Tensor::of<float>({1}, {2.5f}) : Tensor();
+            Tensor added = residual ? random_floats({1, channels, 6, 7}, 4, -3, 3) : Tensor();
+            expect_as_reference(
+                "conv2d",
+                {random_floats({1, channels, size + 3, size + 4}, 1, -2, 2),
+                 random_floats({channels, 1, size, size}, 2), random_floats({channels}, 3), scale, added},
+                {{"activation", std::string(activation)},
+                 {"groups", channels},
+                 {"paddings", Ints{1, 1, 1, 1}}},
+                {1, 2, 3}, 0, std::max(outputs, 1));
+          }
 }
 
 TEST(FastConv, RunsWeightsThatAreNoConstants) {
