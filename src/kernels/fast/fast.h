@@ -15,6 +15,8 @@ std::span<const Implementation> implementations();
 std::vector<Implementation> light();
 std::vector<Implementation> float_depthwise();
 std::vector<Implementation> float_conv();
+std::vector<Implementation> float_transpose();
+std::vector<Implementation> float_matmul();
 std::vector<Implementation> int8();
 
 }  // namespace octet::fast

@@ -13,8 +13,9 @@ Tensor pack_bias(const simd::FloatRoutines& routines, const Tensor& bias) {
   return packed;
 }
 
-bool absent_or_constant(const PrepareArgs& args, std::size_t i) {
-  return !args.value(i) || args.value(i)->is_constant();
+bool constants_are_weights(const PrepareArgs& args) {
+  auto is_constant = [&](std::size_t i) { return args.value(i) && args.value(i)->is_constant(); };
+  return is_constant(1) && (!args.value(2) || is_constant(2)) && !is_constant(0) && !is_constant(4);
 }
 
 simd::FloatTarget find_target(const KernelArgs& args, const Epilogue& epilogue, std::int64_t stride) {

@@ -45,8 +45,9 @@ inline const float* data_or_null(const Tensor& tensor) {
   return tensor.empty() ? nullptr : tensor.data<float>().data();
 }
 
-// Input i is absent or a constant of floats.
-bool absent_or_constant(const PrepareArgs& args, std::size_t i);
+// Whether all constants of a node with the inputs x, weight, bias?, out_scale?, residual? can be packed: of
+// those that may be large, weight and bias are constants and x and residual are not.
+bool constants_are_weights(const PrepareArgs& args);
 
 // Where the results of a node with the inputs x, weight, bias?, out_scale?, residual? go.
 // `epilogue` must outlive it.

@@ -16,10 +16,6 @@ struct PreparedConv : Prepared {
   std::vector<float> zeros;  // what taps in the padding read
 };
 
-bool fits_conv(const PrepareArgs& args) {
-  return args.value(1)->is_constant() && absent_or_constant(args, 2);
-}
-
 std::shared_ptr<const Prepared> prepare_conv(const PrepareArgs& args) {
   auto prepared = std::make_shared<PreparedConv>();
   PreparedConv& p = *prepared;
@@ -176,7 +172,7 @@ std::vector<Implementation> float_conv() {
            .name = "gemm",
            .layout = LayoutNeed::kChannelsLast,
            .run = run_conv,
-           .fits = fits_conv,
+           .fits = constants_are_weights,
            .prepare = prepare_conv,
            .drops_constants = true}};
 }

@@ -16,7 +16,7 @@ struct PreparedDepthwise : Prepared {
 };
 
 bool fits_depthwise(const PrepareArgs& args) {
-  return args.value(1)->is_constant() && absent_or_constant(args, 2) && args.value(1)->shape[1] == 1;
+  return constants_are_weights(args) && args.value(1)->shape[1] == 1;
 }
 
 std::shared_ptr<const Prepared> prepare_depthwise(const PrepareArgs& args) {

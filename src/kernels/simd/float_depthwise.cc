@@ -22,33 +22,27 @@ inline const float* find_pixel(const FloatDepthwise& d, std::int64_t y, std::int
   return inside ? d.x + (y * d.in_w + x) * d.channels : d.zeros;
 }
 
-// What becomes of the sums of pixel (r, o) of a tile.
-struct Store {
-  const FloatDepthwise& d;
-  bool direct;  // with a clamp only; otherwise the sums go to a buffer
+// Where the sums of a tile go: to the output, when a clamp is all that is to be done, or to a buffer.
+struct Sink {
+  const float* residual;  // may be null; laid out as `out`
   bool clamps;
-  Floats low, high;
-  std::int64_t at;  // the tile's first pixel in the output
-  std::int64_t row_step;
-  float* buffer;
-  std::int64_t buffer_step, first;  // from pixel to pixel; the first channel in the buffer
-
-  [[gnu::always_inline]] void put(Floats sum, int pixel, std::int64_t offset, std::int64_t c) const {
-    if (!direct) return store(buffer + pixel * buffer_step + c - first, sum);
-    std::int64_t place = at + offset + c;
-    if (d.target.residual) sum = add(sum, load(d.target.residual + place));
-    if (clamps) sum = clamp(sum, low, high);
-    store(d.target.floats + place, sum);
-  }
+  float low, high;
+  float* out;  // channel `first` of the tile's first pixel
+  std::int64_t first;
+  std::int64_t row_step, pixel_step;  // from row to row, from pixel to pixel
 };
 
 template <int kSize, int kStride, int kRows, int kColumns>
-void tile(const float* const* pixels, std::int64_t begin, std::int64_t end, const Store& store) {
+void tile(const FloatDepthwise& d, const float* const* pixels, std::int64_t begin, std::int64_t end,
+          const Sink& sink_in) {
   constexpr int kHeight = (kRows - 1) * kStride + kSize, kWidth = (kColumns - 1) * kStride + kSize;
-  const FloatDepthwise& d = store.d;
-  for (std::int64_t v = begin; v < end; ++v) {
-    std::int64_t c = first_channel(d, v);
-    const float* weights = d.weights + v * kSize * kSize * kLanes;
+  const Sink sink = sink_in;  // a copy that no store can change
+  const Floats low = all(sink.low), high = all(sink.high);
+  const std::int64_t last = d.channels - kLanes;
+  const float* weights = d.weights + begin * kSize * kSize * kLanes;
+  const float* bias = d.bias ? d.bias + begin * kLanes : nullptr;
+  for (std::int64_t v = begin; v < end; ++v, weights += kSize * kSize * kLanes) {
+    std::int64_t c = v * kLanes < last ? v * kLanes : last;
     Floats sums[kRows][kColumns];
 #pragma GCC unroll 2
     for (int r = 0; r < kRows; ++r)
@@ -72,14 +66,21 @@ void tile(const float* const* pixels, std::int64_t begin, std::int64_t end, cons
         }
       }
     }
-    Floats bias = d.bias ? load(d.bias + v * kLanes) : zeros();
+    auto each = [&](auto function) __attribute__((always_inline)) {
 #pragma GCC unroll 2
-    for (int r = 0; r < kRows; ++r)
+      for (int r = 0; r < kRows; ++r)
 #pragma GCC unroll 8
-      for (int o = 0; o < kColumns; ++o) {
-        Floats sum = d.bias ? add(sums[r][o], bias) : sums[r][o];
-        store.put(sum, r * kColumns + o, r * store.row_step + o * d.channels, c);
-      }
+        for (int o = 0; o < kColumns; ++o)
+          function(sums[r][o], r * sink.row_step + o * sink.pixel_step + c - sink.first);
+    };
+    if (bias) {
+      Floats b = load(bias);
+      bias += kLanes;
+      each([&](Floats& sum, std::int64_t) { sum = add(sum, b); });
+    }
+    if (sink.residual) each([&](Floats& sum, std::int64_t at) { sum = add(sum, load(sink.residual + at)); });
+    if (sink.clamps) each([&](Floats& sum, std::int64_t) { sum = clamp(sum, low, high); });
+    each([&](Floats& sum, std::int64_t at) { store(sink.out + at, sum); });
   }
 }
 
@@ -110,19 +111,21 @@ struct Rows {
 
     std::int64_t vectors = (d.channels + kLanes - 1) / kLanes;
     std::int64_t at = (row * d.out_w + column) * d.channels, row_step = d.out_w * d.channels;
-    Store store{d, clamp.possible, clamp.clamps, all(clamp.low), all(clamp.high), at, row_step, nullptr, 0,
-                0};
-    if (clamp.possible) return tile<kSize, kStride, kRows, kColumns>(pixels, 0, vectors, store);
+    if (clamp.possible) {
+      const float* residual = d.target.residual ? d.target.residual + at : nullptr;
+      return tile<kSize, kStride, kRows, kColumns>(
+          d, pixels, 0, vectors,
+          {residual, clamp.clamps, clamp.low, clamp.high, d.target.floats + at, 0, row_step, d.channels});
+    }
     alignas(64) float buffer[kRows * kColumns * kChunk * kLanes];
-    store.buffer = buffer;
     for (std::int64_t begin = 0; begin < vectors; begin += kChunk) {
       std::int64_t end = begin + kChunk < vectors ? begin + kChunk : vectors;
-      store.first = first_channel(d, begin);
-      store.buffer_step = first_channel(d, end - 1) + kLanes - store.first;
-      tile<kSize, kStride, kRows, kColumns>(pixels, begin, end, store);
+      std::int64_t first = first_channel(d, begin), step = first_channel(d, end - 1) + kLanes - first;
+      tile<kSize, kStride, kRows, kColumns>(d, pixels, begin, end,
+                                            {nullptr, false, 0, 0, buffer, first, kColumns * step, step});
       for (int r = 0; r < kRows; ++r)
-        store_tile(buffer + r * kColumns * store.buffer_step, store.buffer_step, kColumns, store.buffer_step,
-                   at_offset(d.target, at + r * row_step + store.first));
+        store_tile(buffer + r * kColumns * step, step, kColumns, step,
+                   at_offset(d.target, at + r * row_step + first));
     }
   }
 
