@@ -35,7 +35,10 @@ constexpr DTypeCode kDTypeCodes[] = {
 // Names go into messages, which are one line, and onto terminals.
 std::string_view get_name(pbf_reader& in) {
   std::string_view name = in.get_view();
-  if (std::any_of(name.begin(), name.end(), [](char c) { return (c >= 0 && c < ' ') || c == 127; }))
+  if (std::any_of(name.begin(), name.end(), [](char c) {
+        auto code = static_cast<unsigned char>(c);
+        return code < ' ' || code == 127;
+      }))
     fail("it has a name with control characters in it; it is damaged");
   return name;
 }
