@@ -50,7 +50,8 @@ ValueId conv(Builder& b, ValueId x, std::int64_t in, std::int64_t out, const std
 ValueId norm(Builder& b, ValueId x, std::int64_t channels, const std::string& name) {
   Tensor variance = ramp({channels}, 9);
   for (float& v : variance.mutable_data<float>()) v = v * v + 0.5f;
-  return b.batch_norm(x, b.constant(name + ".s", ramp({channels}, 5)), b.constant(name + ".b", ramp({channels}, 6)),
+  return b.batch_norm(x, b.constant(name + ".s", ramp({channels}, 5)),
+                      b.constant(name + ".b", ramp({channels}, 6)),
                       b.constant(name + ".m", ramp({channels}, 7)), b.constant(name + ".v", variance));
 }
 
@@ -177,7 +178,8 @@ TEST(MarkRanges, FollowsWhatCannotBeNegative) {
   ValueId weight = b.constant("w", ramp({4, 4, 1, 1}, 4).cast(DType::kInt8));
   ValueId multiplier = b.constant("m", ramp({4}, 4));
   auto layer = [&](ValueId in, const char* activation) {
-    return b.op("qconv2d", {in, weight, multiplier, kNoValue, scale}, {{"activation", std::string(activation)}});
+    return b.op("qconv2d", {in, weight, multiplier, kNoValue, scale},
+                {{"activation", std::string(activation)}});
   };
   ValueId y = layer(b.op("quantize", {x, scale}), "relu");
   y = layer(b.op("qpool2d", {y}, {{"kernel", Ints{2, 2}}}), "hard_swish");
