@@ -9,6 +9,7 @@ foreach(tool state_dict_tool rewrite_tool)
 endforeach()
 
 include(style/tests.cmake)
+include(bench/tests.cmake)
 include(install/tests.cmake)
 if(OCTET_PYTHON)
   include(data/tests.cmake)

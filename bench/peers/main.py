@@ -116,11 +116,10 @@ class Worker:
         line = self.process.stdout.readline() if ready else ""
         if line:
             return json.loads(line)
-        if not ready:
-            self.process.kill()
-        self.process.wait()
         self.errors.seek(0)
-        raise RuntimeError(last_line(self.errors.read()) if ready else f"no answer within {LINE_TIMEOUT} s")
+        reason = last_line(self.errors.read()) if ready else f"no answer within {LINE_TIMEOUT} s"
+        self.stop()
+        raise RuntimeError(reason)
 
     def run(self, count):
         self.process.stdin.write(f"{count}\n")
@@ -128,10 +127,18 @@ class Worker:
         return self.answer()
 
     def close(self):
+        """Ends it in order; returns what it has to say at the end."""
         self.process.stdin.close()
         farewell = self.answer()
         self.process.wait()
+        self.stop()
         return farewell
+
+    def stop(self):
+        self.process.kill()
+        self.process.wait()
+        for file in (self.process.stdin, self.process.stdout, self.errors):
+            file.close()
 
 
 def start(variant, folder, threads, cores, octet):
@@ -139,7 +146,7 @@ def start(variant, folder, threads, cores, octet):
     try:
         worker = Worker(variant, folder, threads, cores, octet)
         if variant[1] == "fp32" and worker.hello["cosine"] < 0.999:
-            worker.process.kill()
+            worker.stop()
             return f"wrong result: its cosine to Paddle's is {worker.hello['cosine']:.4f}"
         return worker
     except RuntimeError as error:
@@ -147,9 +154,10 @@ def start(variant, folder, threads, cores, octet):
 
 
 def measure(model, threads, folder, failures, options):
-    """One interleaved measurement; returns a row for each variant."""
-    cores = choose_cores(threads, options.cores)
-    say(f"{model.name}, {threads} thread{'s' if threads > 1 else ''} on core {', '.join(map(str, sorted(cores)))} ...")
+    """One interleaved measurement: how busy the cores were before it, and a row for each variant."""
+    cores, busy = choose_cores(threads, options.cores)
+    say(f"{model.name}, {threads} thread{'s' if threads > 1 else ''} on core {', '.join(map(str, sorted(cores)))}, "
+        f"of which others use {busy:.0%} ...")
     rows, workers = [], []
     for variant, reason in failures.items():
         worker = reason or start(variant, folder, threads, cores, options.octet)
@@ -180,8 +188,8 @@ def measure(model, threads, folder, failures, options):
         } | worker.hello | worker.close() | {"ms": [round(time, 4) for time in ms]})
     if model.name == LOAD_MODEL and threads == 1:
         measure_load(rows, folder, cores, options)
-    order = [variant for variant in failures]
-    return sorted(rows, key=lambda row: order.index((row["engine"], row["precision"])))
+    order = list(failures)
+    return {"busy": round(busy, 3), "rows": sorted(rows, key=lambda row: order.index((row["engine"], row["precision"])))}
 
 
 def measure_load(rows, folder, cores, options):
@@ -196,18 +204,24 @@ def measure_load(rows, folder, cores, options):
                     worker.close()
 
 
+def core_times():
+    """core -> (busy, all) in ticks since the machine started."""
+    lines = (line.split() for line in pathlib.Path("/proc/stat").read_text().splitlines() if line.startswith("cpu"))
+    ticks = {int(name[3:]): list(map(int, numbers)) for name, *numbers in lines if name != "cpu"}
+    return {core: (sum(numbers) - numbers[3] - numbers[4], sum(numbers)) for core, numbers in ticks.items()}
+
+
 def choose_cores(threads, allowed):
-    """As many cores as threads: of those that are allowed the most idle."""
-    def busy():
-        lines = (line.split() for line in pathlib.Path("/proc/stat").read_text().splitlines() if line.startswith("cpu"))
-        return {int(name[3:]): sum(map(int, numbers)) - int(numbers[3]) for name, *numbers in lines if name != "cpu"}
+    """As many cores as threads, of those that are allowed the most idle; and how busy those are with other work, 0 to 1."""
     allowed = allowed or sorted(os.sched_getaffinity(0))
     if len(allowed) < threads:
         sys.exit(f"bench/peers: error: {threads} threads need as many cores; there are {len(allowed)}")
-    before = busy()
-    time.sleep(0.5)
-    after = busy()
-    return set(sorted(allowed, key=lambda core: after[core] - before[core])[:threads])
+    before = core_times()
+    time.sleep(1)
+    after = core_times()
+    busy = {core: (after[core][0] - before[core][0]) / max(1, after[core][1] - before[core][1]) for core in allowed}
+    cores = sorted(allowed, key=busy.get)[:threads]
+    return set(cores), sum(busy[core] for core in cores) / threads
 
 
 def describe_octet():
@@ -271,8 +285,8 @@ def main():
         for threads in options.threads:
             group = {
                 "model": name, "threads": threads, "cpu": describe_cpu(), "octet": describe_octet(),
-                "date": datetime.date.today().isoformat(), "rows": measure(model, threads, folder, failures, options),
-            }
+                "date": datetime.date.today().isoformat(),
+            } | measure(model, threads, folder, failures, options)
             measured[f"{name}/{threads}"] = group
             print(report.group_table(group), flush=True)
             if complete:

@@ -26,6 +26,8 @@ def group_table(group):
                                  f"{row['undisturbed_runs']} of {row['runs']} runs undisturbed"])
     threads = group["threads"]
     title = f"### {group['model']}, {threads} thread{'s' if threads > 1 else ''}\n\n"
+    if group["busy"] > 0.05:
+        title += f"Other programs used {group['busy']:.0%} of the core(s) just before: compare within this table only.\n\n"
     return title + table(["engine", "precision", "min ms:", "median ms:", "min CPU ms:", "cosine to fp32 Paddle:", ""], rows)
 
 

@@ -164,14 +164,15 @@ constexpr Loop kLoops[] = {{"", false, 0, nullptr}};
 // The best of many short tries: what disturbs a try can only make it slower.
 double measure(const Loop& loop) {
   using Clock = std::chrono::steady_clock;
-  constexpr int kTries = 100;
+  using Seconds = std::chrono::duration<double>;
   constexpr std::int64_t kTurns = 100'000;
+  constexpr Seconds kTime{0.04};
   double best = 0;
-  for (int i = 0; i < kTries; ++i) {
-    Clock::time_point start = Clock::now();
+  for (Clock::time_point begin = Clock::now(), start = begin; start - begin < kTime;) {
     loop.run(kTurns);
-    std::chrono::duration<double> seconds = Clock::now() - start;
-    best = std::max(best, 1e-9 * loop.macs * kTurns / seconds.count());
+    Clock::time_point stop = Clock::now();
+    best = std::max(best, 1e-9 * loop.macs * kTurns / Seconds(stop - start).count());
+    start = stop;
   }
   return best;
 }

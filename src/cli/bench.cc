@@ -1,0 +1,368 @@
+#include <algorithm>
+#include <charconv>
+#include <chrono>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <random>
+
+#include "base/cpu.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "base/threads.h"
+#include "cli/command.h"
+#include "cli/model_flags.h"
+#include "cli/output.h"
+#include "cli/tensors.h"
+#include "octet/version.h"
+#include "runtime/executor.h"
+#include "runtime/limit.h"
+
+namespace octet::cli {
+
+namespace {
+
+struct Options {
+  std::vector<std::string> models;
+  ModelFlags files;  // its path is not used
+  RuntimeFlags runtime;
+  std::vector<std::string> inputs;  // as given: [NAME=]SHAPE
+  int warmup = 5, runs = 50;
+  bool profile = false;
+  std::string json;
+};
+
+struct NamedShape {
+  std::string name;  // "" for the model's next input
+  Shape shape;
+};
+
+// One of the models with its inputs, and the times of its runs.
+struct Subject {
+  std::string path, precision;
+  std::unique_ptr<Session> session;
+  std::vector<std::string> input_names;
+  std::vector<Tensor> inputs;
+  std::vector<double> ms;
+  std::vector<StepTime> steps;   // each with its median time; empty without --profile
+  std::int64_t macs = 0;         // multiply-adds of one run
+  std::size_t tensor_bytes = 0;  // of inputs and outputs
+
+  std::size_t peak_bytes() const { return tensor_bytes + session->arena_bytes(); }
+};
+
+struct Summary {
+  double min_ms, median_ms, p99_ms, gmacs;  // 10^9 multiply-adds a second, at the least time
+  double share;                             // of the machine's limit; 0 where that is not known
+};
+
+NamedShape parse_shape(const std::string& word) {
+  std::size_t equals = word.rfind('=');
+  NamedShape result;
+  if (equals != std::string::npos) result.name = word.substr(0, equals);
+  const char* at = word.data() + (equals == std::string::npos ? 0 : equals + 1);
+  const char* end = word.data() + word.size();
+  for (bool more = true; more; ++at) {
+    std::int64_t size = 0;
+    auto [next, error] = std::from_chars(at, end, size);
+    if (error != std::errc() || size < 1 || (next != end && *next != 'x'))
+      fail("--input {}: not a shape such as 1x3x224x224 or NAME=1x3x224x224", word);
+    result.shape.push_back(size);
+    more = next != end;
+    at = next;
+  }
+  element_count(result.shape);
+  return result;
+}
+
+// What is declared, with a picture of a usual size where only a run decides.
+Shape default_shape(const TensorInfo& input) {
+  Shape shape = input.shape;
+  for (std::size_t i = 0; i < shape.size(); ++i)
+    if (shape[i] == kUnknown) shape[i] = shape.size() != 4 || i == 0 ? 1 : i == 1 ? 3 : 224;
+  return shape;
+}
+
+// Shapes for the model's inputs: by name, then in their order, then the default.
+std::vector<Shape> choose_shapes(const std::string& path, const std::vector<TensorInfo>& inputs,
+                                 const std::vector<NamedShape>& given) {
+  std::vector<Shape> shapes(inputs.size());
+  for (const NamedShape& shape : given)
+    for (std::size_t i = 0; i < inputs.size(); ++i)
+      if (inputs[i].name == shape.name) shapes[i] = shape.shape;
+  for (const NamedShape& shape : given) {
+    if (!shape.name.empty()) continue;
+    auto free = std::find(shapes.begin(), shapes.end(), Shape());
+    if (free == shapes.end())
+      fail("--input {}: {} has only {} input{}", to_string(shape.shape), path, inputs.size(),
+           inputs.size() == 1 ? "" : "s");
+    *free = shape.shape;
+  }
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    if (shapes[i].empty()) shapes[i] = default_shape(inputs[i]);
+    if (!inputs[i].shape.empty() && inputs[i].shape.size() != shapes[i].size())
+      fail("--input {}: input '{}' of {} has {} dimensions: {}", to_string(shapes[i]), inputs[i].name, path,
+           inputs[i].shape.size(), to_string(inputs[i].shape));
+  }
+  return shapes;
+}
+
+// The same numbers on every machine: floats in [-1, 1), as of a normalised picture, and zeros or ones.
+Tensor random_tensor(DType dtype, const Shape& shape) {
+  Tensor tensor(DType::kFloat32, shape);
+  std::mt19937 random(1);
+  bool is_float = dtype == DType::kFloat32 || dtype == DType::kFloat64;
+  for (float& value : tensor.mutable_data<float>()) {
+    auto bits = static_cast<float>(random() >> 8);
+    value = is_float ? bits / static_cast<float>(1 << 23) - 1.0f : std::fmod(bits, 2.0f);
+  }
+  return dtype == DType::kFloat32 ? tensor : tensor.cast(dtype);
+}
+
+Subject prepare_subject(const std::string& path, const Options& options, const Config& config,
+                        const std::vector<NamedShape>& given, ThreadPool& pool) {
+  Model model = Model::load(path, options.files.files);
+  Subject subject;
+  subject.path = path;
+  subject.precision = model.is_quantized() ? "int8" : "fp32";
+  std::vector<TensorInfo> inputs = model.inputs();
+  std::vector<Shape> shapes = choose_shapes(path, inputs, given);
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    subject.input_names.push_back(inputs[i].name);
+    subject.inputs.push_back(random_tensor(inputs[i].dtype, shapes[i]));
+  }
+  subject.session =
+      std::make_unique<Session>(prepare(*model.graph(), {config.ir_optim(), config.isa()}), pool);
+  std::vector<StepTime> steps;
+  std::vector<Tensor> outputs = subject.session->run(subject.inputs, &steps);
+  for (const auto* tensors : {&subject.inputs, &outputs})
+    for (const Tensor& tensor : *tensors) subject.tensor_bytes += tensor.size_bytes();
+  for (const StepTime& step : steps) subject.macs += step.macs;
+  return subject;
+}
+
+void check_names(const std::vector<NamedShape>& given, const std::vector<Subject>& subjects) {
+  for (const NamedShape& shape : given) {
+    auto has_it = [&](const Subject& subject) {
+      const auto& names = subject.input_names;
+      return std::find(names.begin(), names.end(), shape.name) != names.end();
+    };
+    if (!shape.name.empty() && std::none_of(subjects.begin(), subjects.end(), has_it))
+      fail("--input {}={}: the inputs are {}", shape.name, to_string(shape.shape),
+           fmt::join(subjects.back().input_names, ", "));
+  }
+}
+
+double run_ms(Subject& subject) {
+  using Clock = std::chrono::steady_clock;
+  Clock::time_point start = Clock::now();
+  subject.session->run(subject.inputs);
+  return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
+}
+
+// The models take turns, so that whatever else the machine does hits all of them. A turn is several runs, the
+// first of which only warms the caches that the model before has emptied.
+void measure(std::vector<Subject>& subjects, const Options& options) {
+  constexpr int kTurns = 10;
+  for (Subject& subject : subjects)
+    for (int i = 0; i < options.warmup; ++i) run_ms(subject);
+  int turn = subjects.size() == 1 ? options.runs : (options.runs + kTurns - 1) / kTurns;
+  for (int done = 0; done < options.runs; done += turn) {
+    for (Subject& subject : subjects) {
+      if (subjects.size() > 1) run_ms(subject);
+      for (int i = 0; i < std::min(turn, options.runs - done); ++i) subject.ms.push_back(run_ms(subject));
+    }
+  }
+}
+
+double median(std::vector<double> values) {
+  auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+// Runs of their own, since reading the clock at every step takes time too.
+void measure_steps(Subject& subject, int runs) {
+  std::vector<std::vector<double>> ms;
+  for (int i = 0; i < runs; ++i) {
+    subject.steps.clear();
+    subject.session->run(subject.inputs, &subject.steps);
+    ms.resize(subject.steps.size());
+    for (std::size_t step = 0; step < ms.size(); ++step) ms[step].push_back(subject.steps[step].ms);
+  }
+  for (std::size_t step = 0; step < ms.size(); ++step) subject.steps[step].ms = median(ms[step]);
+}
+
+Summary summarize(const Subject& subject, const Limit& limit) {
+  std::vector<double> ms = subject.ms;
+  std::sort(ms.begin(), ms.end());
+  auto p99 = static_cast<std::size_t>(std::ceil(0.99 * static_cast<double>(ms.size()))) - 1;
+  double gmacs = static_cast<double>(subject.macs) / (ms.front() * 1e6);
+  double most = subject.precision == "int8" ? limit.int8_gmacs : limit.fp32_gmacs;
+  return {ms.front(), median(ms), ms[p99], gmacs, most > 0 ? gmacs / most : 0};
+}
+
+std::string input_text(const Subject& subject) {
+  std::vector<std::string> shapes;
+  for (const Tensor& input : subject.inputs) shapes.push_back(to_string(input.shape()));
+  return fmt::format("{}", fmt::join(shapes, ", "));
+}
+
+std::string percent(double share) {
+  return share > 0 ? fmt::format("{:.0f} %", 100 * share) : "";
+}
+
+void print_table(const std::vector<Subject>& subjects, const Limit& limit) {
+  say("| model | precision | input | min ms | median ms | p99 ms | GMAC | GMAC/s | of the limit | peak "
+      "memory "
+      "|\n");
+  say("|---|---|---|--:|--:|--:|--:|--:|--:|--:|\n");
+  for (const Subject& subject : subjects) {
+    Summary s = summarize(subject, limit);
+    say("| {} | {} | {} | {:.3f} | {:.3f} | {:.3f} | {:.4f} | {:.1f} | {} | {} |\n", printable(subject.path),
+        subject.precision, input_text(subject), s.min_ms, s.median_ms, s.p99_ms,
+        1e-9 * static_cast<double>(subject.macs), s.gmacs, percent(s.share),
+        format_bytes(subject.peak_bytes()));
+  }
+}
+
+std::string rate(std::int64_t macs, double ms) {
+  return macs > 0 && ms > 0 ? fmt::format("{:.1f}", static_cast<double>(macs) / (ms * 1e6)) : "";
+}
+
+// All layers of an op that one kernel ran.
+struct KernelSum {
+  std::string op, kernel;
+  int layers = 0;
+  double ms = 0;
+  std::int64_t macs = 0;
+};
+
+// The slowest first.
+std::vector<KernelSum> sum_by_kernel(const std::vector<StepTime>& steps) {
+  std::vector<KernelSum> sums;
+  for (const StepTime& step : steps) {
+    auto same = [&](const KernelSum& sum) { return sum.op == step.op && sum.kernel == step.kernel; };
+    auto sum = std::find_if(sums.begin(), sums.end(), same);
+    if (sum == sums.end()) sum = sums.insert(sum, {step.op, step.kernel});
+    ++sum->layers;
+    sum->ms += step.ms;
+    sum->macs += step.macs;
+  }
+  std::stable_sort(sums.begin(), sums.end(), [](auto& a, auto& b) { return a.ms > b.ms; });
+  return sums;
+}
+
+void print_profile(const Subject& subject) {
+  double total = 0;
+  for (const StepTime& step : subject.steps) total += step.ms;
+  auto share = [&](double ms) { return fmt::format("{:.1f} %", total > 0 ? 100 * ms / total : 0); };
+
+  say("\n## {}\n\n| layer | op | kernel | shape | ms | share | GMAC/s |\n|---|---|---|---|--:|--:|--:|\n",
+      printable(subject.path));
+  for (const StepTime& step : subject.steps)
+    say("| {} | {} | {} | {} | {:.4f} | {} | {} |\n", printable(step.name), step.op, step.kernel,
+        to_string(step.output), step.ms, share(step.ms), rate(step.macs, step.ms));
+  say("\n| op | kernel | layers | ms | share | GMAC/s |\n|---|---|--:|--:|--:|--:|\n");
+  for (const KernelSum& sum : sum_by_kernel(subject.steps))
+    say("| {} | {} | {} | {:.4f} | {} | {} |\n", sum.op, sum.kernel, sum.layers, sum.ms, share(sum.ms),
+        rate(sum.macs, sum.ms));
+}
+
+void write_json(const std::string& file, const std::vector<Subject>& subjects, const Limit& limit,
+                const Config& config) {
+  using Json = nlohmann::ordered_json;
+  Json list = Json::array();
+  for (const Subject& subject : subjects) {
+    Summary s = summarize(subject, limit);
+    Json shapes = Json::array();
+    for (const Tensor& input : subject.inputs) shapes.push_back(input.shape());
+    const Shape& first = subject.inputs.empty() ? Shape() : subject.inputs[0].shape();
+    Json json = {{"model", subject.path},
+                 {"precision", subject.precision},
+                 {"threads", config.cpu_math_library_num_threads()},
+                 {"batch", first.empty() ? 1 : first[0]},
+                 {"min_ms", s.min_ms},
+                 {"median_ms", s.median_ms},
+                 {"p99_ms", s.p99_ms},
+                 {"gmacs", s.gmacs},
+                 {"peak_bytes", subject.peak_bytes()},
+                 {"isa", config.isa()},
+                 {"runs", subject.ms.size()},
+                 {"inputs", shapes},
+                 {"macs", subject.macs},
+                 {"share_of_limit", s.share}};
+    for (const StepTime& step : subject.steps)
+      json["layers"].push_back({{"name", step.name},
+                                {"op", step.op},
+                                {"kernel", step.kernel},
+                                {"shape", step.output},
+                                {"ms", step.ms},
+                                {"macs", step.macs}});
+    list.push_back(std::move(json));
+  }
+  AtomicFiles out;
+  out.begin(file);
+  out.write(list.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
+  out.commit();
+}
+
+int bench(const Options& options) {
+  Config config = make_config(options.runtime);
+  int threads = config.cpu_math_library_num_threads();
+  std::vector<NamedShape> given;
+  for (const std::string& word : options.inputs) given.push_back(parse_shape(word));
+  ThreadPool pool(threads);
+  std::vector<Subject> subjects;
+  for (const std::string& path : options.models)
+    subjects.push_back(prepare_subject(path, options, config, given, pool));
+  check_names(given, subjects);
+
+  Limit limit = measure_limit(threads);
+  measure(subjects, options);
+  say("octet {}, {}, isa {}, {} thread{}, {} runs\n", version(), cpu_info().model, config.isa(), threads,
+      threads == 1 ? "" : "s", options.runs);
+  if (limit.fp32_gmacs > 0)
+    say("limit of this machine: {:.1f} GMAC/s in fp32, {:.1f} GMAC/s in int8\n", limit.fp32_gmacs,
+        limit.int8_gmacs);
+  say("\n");
+  print_table(subjects, limit);
+  for (Subject& subject : subjects) {
+    if (!options.profile) break;
+    measure_steps(subject, options.runs);
+    print_profile(subject);
+  }
+  if (!options.json.empty()) write_json(options.json, subjects, limit, config);
+  return 0;
+}
+
+}  // namespace
+
+std::function<int()> declare_bench(Args& args) {
+  auto options = std::make_shared<Options>();
+  args.group("Models");
+  Flag& model = args.add("model", &options->models, "MODEL",
+                         "a directory with a Paddle inference model, or a model file; several take turns");
+  model.alias = "model-dir";
+  model.required = true;
+  add_file_flags(args, &options->files);
+  args.add(
+      "input", &options->inputs, "[NAME=]SHAPE",
+      "the shape of the input NAME, such as 1x3x224x224; without NAME the inputs in their order. What is "
+      "not given is as the model declares it, with batch 1 and 224 x 224 where it does not");
+  args.group("Measurement");
+  args.add("warmup", &options->warmup, {0, 1'000'000}, "runs before the first that counts");
+  args.add("runs", &options->runs, {1, 1'000'000}, "runs that count, of each model");
+  args.add("profile", &options->profile, "also a table of the layers: kernel, time, share, GMAC/s");
+  args.add("json", &options->json, "FILE", "write the results there too");
+  add_runtime_flags(args, &options->runtime);
+  args.note(
+      "GMAC/s are 10^9 multiply-adds of convolutions and matrix products in a second of the fastest run; the "
+      "limit is what this machine reaches without touching memory, measured before. Peak memory is that of "
+      "inputs, outputs and the memory plan. The inputs are random numbers, always the same.");
+  args.example("octet bench --model mobilenet_v3_small");
+  args.example("octet bench --model float_model --model int8_model --threads 1 --runs 200 --json times.json");
+  args.example("octet bench --model det --input 1x3x640x640 --profile");
+  return [options] { return bench(*options); };
+}
+
+}  // namespace octet::cli
