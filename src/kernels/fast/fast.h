@@ -14,6 +14,7 @@ std::span<const Implementation> implementations();
 // The families, a file each.
 std::vector<Implementation> light();
 std::vector<Implementation> float_depthwise();
+std::vector<Implementation> float_winograd();
 std::vector<Implementation> float_conv();
 std::vector<Implementation> float_transpose();
 std::vector<Implementation> float_matmul();

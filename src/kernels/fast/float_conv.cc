@@ -1,7 +1,7 @@
 #include <algorithm>
 
 #include "kernels/fast/fast.h"
-#include "kernels/fast/float.h"
+#include "kernels/fast/float_conv.h"
 
 // conv2d as a product of matrices: a row for each output pixel, with the pixels under the kernel found by
 // pointers instead of being copied to a matrix.
@@ -15,6 +15,8 @@ struct PreparedConv : Prepared {
   std::vector<Tensor> bias;  // one a group, or none
   std::vector<float> zeros;  // what taps in the padding read
 };
+
+}  // namespace
 
 std::shared_ptr<const Prepared> prepare_conv(const PrepareArgs& args) {
   auto prepared = std::make_shared<PreparedConv>();
@@ -45,6 +47,8 @@ std::shared_ptr<const Prepared> prepare_conv(const PrepareArgs& args) {
   p.zeros.assign(static_cast<std::size_t>(p.group_channels * p.kernel_w), 0.0f);
   return prepared;
 }
+
+namespace {
 
 // The places of the pixels under the kernel, for some output pixels in a row.
 class Pieces {
@@ -132,6 +136,8 @@ class Pieces {
   std::vector<float> copies_;
 };
 
+}  // namespace
+
 void run_conv(const KernelArgs& args) {
   const auto& p = static_cast<const PreparedConv&>(*args.prepared);
   Epilogue epilogue = read_epilogue(args.node, args.input(3));
@@ -164,8 +170,6 @@ void run_conv(const KernelArgs& args) {
     }
   });
 }
-
-}  // namespace
 
 std::vector<Implementation> float_conv() {
   return {{.op = "conv2d",

@@ -47,6 +47,24 @@ struct FloatDepthwise {
   FloatTarget target;  // of the whole image
 };
 
+// A block of 4x4 tiles of the output of a 3x3 convolution, numbered through all images, row by row.
+struct FloatWinograd {
+  const float* x;
+  std::int64_t in_h, in_w, channels;
+  std::int64_t before_y, before_x;  // padding
+  std::int64_t out_h, out_w, out_channels;
+  std::int64_t first, count;
+  // The tiles transformed: 36 matrices tiles x channels, the rows padded to whole vectors, `input_step`
+  // floats from matrix to matrix. And what they were multiplied to, tiles x output channels, likewise.
+  float* input;
+  std::int64_t input_step;
+  float* output;
+  std::int64_t output_step;
+  const float* zeros;  // as many as channels
+  const float* bias;   // null, or padded with zeros to whole vectors
+  FloatTarget target;
+};
+
 // Convolutions and products of floats.
 struct FloatRoutines {
   int lanes;  // floats in a vector
@@ -54,6 +72,8 @@ struct FloatRoutines {
   std::int64_t (*panel_width)(std::int64_t columns);
   void (*multiply)(const FloatProduct& product);
   void (*depthwise)(const FloatDepthwise& depthwise);
+  void (*winograd_input)(const FloatWinograd& winograd);
+  void (*winograd_output)(const FloatWinograd& winograd);
 };
 
 }  // namespace octet::simd

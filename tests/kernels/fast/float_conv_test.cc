@@ -126,6 +126,29 @@ TEST(FastConv, EpiloguesOfDepthwise) {
           }
 }
 
+TEST(FastConv, Winograd) {
+  for (std::int64_t channels : {8, 19, 64})
+    for (std::int64_t columns : {8, 27, 40})
+      for (Shape side : {Shape{9, 12}, Shape{15, 14}, Shape{5, 3}})
+        for (const Ints& pads : {Ints{1, 1, 1, 1}, Ints{0, 0, 0, 0}, Ints{2, 1, 0, 3}}) {
+          Attrs attrs = attrs_of({{}, {}, 1, {1, 1}, pads});
+          attrs["exact"] = false;
+          expect_as_reference("conv2d",
+                              {random_floats({2, channels, side[0], side[1]}, 1),
+                               random_floats({columns, channels, 3, 3}, 2), random_floats({columns}, 3)},
+                              attrs, {1, 2}, 2e-5);
+        }
+  for (const char* activation : {"", "relu", "swish"})
+    for (bool residual : {false, true})
+      expect_as_reference(
+          "conv2d",
+          {random_floats({1, 16, 14, 13}, 1), random_floats({300, 16, 3, 3}, 2), random_floats({300}, 3),
+           Tensor(), residual ? random_floats({1, 300, 12, 11}, 4) : Tensor()},
+          {{"exact", false}, {"activation", std::string(activation)}}, {1, 2}, 2e-5);
+  expect_as_reference("conv2d", {random_floats({1, 256, 14, 14}, 1), random_floats({256, 256, 3, 3}, 2)},
+                      {{"exact", false}, {"paddings", Ints{1, 1, 1, 1}}}, {1}, 2e-5);
+}
+
 TEST(FastConv, RunsWeightsThatAreNoConstants) {
   expect_as_reference("conv2d",
                       {random_floats({1, 4, 5, 5}, 1), random_floats({6, 4, 3, 3}, 2), random_floats({6}, 3)},
