@@ -59,28 +59,30 @@ inline float largest_of(const float* x, std::int64_t count) {
   return largest;
 }
 
-inline void exp_run(const float* x, float largest, float* y, std::int64_t count) {
-  Floats l = all(largest);
-  std::int64_t i = 0;
-  for (; i + kLanes <= count; i += kLanes) store(y + i, exp_of(sub(load(x + i), l)));
-  if (i < count) store_first(y + i, exp_of(sub(load_first(x + i, count - i), l)), count - i);
-}
-
-inline void divide_run(float* y, float divisor, std::int64_t count) {
-  Floats d = all(divisor);
-  std::int64_t i = 0;
-  for (; i + kLanes <= count; i += kLanes) store(y + i, div(load(y + i), d));
-  if (i < count) store_first(y + i, div(load_first(y + i, count - i), d), count - i);
+// y[i] = function(x[i]); y may be x. The last vector ends where the row ends, and does some elements once
+// more; it is made before these are overwritten.
+template <class Function>
+inline void map_row(const float* x, float* y, std::int64_t count, const Function& function) {
+  std::int64_t i = 0, rest = count % kLanes;
+  if (count < kLanes) return store_first(y, function(load_first(x, count)), count);
+  Floats last = rest > 0 ? function(load(x + count - kLanes)) : zeros();
+  for (; i + kLanes <= count; i += kLanes) store(y + i, function(load(x + i)));
+  if (rest > 0) store(y + count - kLanes, last);
 }
 
 template <int kRows>
 inline void softmax_some(const float* x, float* y, std::int64_t count) {
-  for (int k = 0; k < kRows; ++k)
-    exp_run(x + k * count, largest_of(x + k * count, count), y + k * count, count);
+  for (int k = 0; k < kRows; ++k) {
+    Floats largest = all(largest_of(x + k * count, count));
+    map_row(x + k * count, y + k * count, count, [=](Floats v) { return exp_of(sub(v, largest)); });
+  }
   std::int64_t begin = 0;
   double sums[kRows];
   sum_chains<kRows>(y, {&begin, 1, count, 1}, count, sums, [](double v, int) { return v; });
-  for (int k = 0; k < kRows; ++k) divide_run(y + k * count, static_cast<float>(sums[k]), count);
+  for (int k = 0; k < kRows; ++k) {
+    Floats divisor = all(static_cast<float>(sums[k]));
+    map_row(y + k * count, y + k * count, count, [=](Floats v) { return div(v, divisor); });
+  }
 }
 
 template <int kRows>
@@ -199,6 +201,34 @@ void maximum(const float* x, const Fold& fold, std::int64_t spacing, float* out,
   }
 }
 
+#if defined(__AVX2__)
+// Of `count` >= 8 neighbours: the largest of them, then the first that equals it. None does when the first is
+// NaN, which nothing is larger than.
+static std::int32_t arg_max_row(const float* x, std::int64_t count) {
+  __m256 most = _mm256_broadcast_ss(x);
+  for (std::int64_t k = 0; k < count; k += 8) {
+    __m256 v = _mm256_loadu_ps(x + (k + 8 > count ? count - 8 : k));
+    most = _mm256_max_ps(v, most);
+  }
+  most = _mm256_max_ps(most, _mm256_permute2f128_ps(most, most, 1));
+  most = _mm256_max_ps(most, _mm256_permute_ps(most, 0x4e));
+  most = _mm256_max_ps(most, _mm256_permute_ps(most, 0xb1));
+  // A bit each, 64 at a time, so that the jumps do not depend on where the largest is.
+  for (std::int64_t begin = 0; begin < count; begin += 64) {
+    std::int64_t end = begin + 64 < count ? begin + 64 : count;
+    std::uint64_t equal_bits = 0;
+    for (std::int64_t k = begin; k < end; k += 8) {
+      std::int64_t at = k + 8 > count ? count - 8 : k;
+      auto bits = static_cast<std::uint64_t>(
+          _mm256_movemask_ps(_mm256_cmp_ps(_mm256_loadu_ps(x + at), most, _CMP_EQ_OQ)));
+      equal_bits |= at >= begin ? bits << (at - begin) : bits >> (begin - at);
+    }
+    if (equal_bits) return static_cast<std::int32_t>(begin + __builtin_ctzll(equal_bits));
+  }
+  return 0;
+}
+#endif
+
 void arg_max(const float* x, std::int64_t count, std::int64_t step, std::int64_t spacing, std::int32_t* out,
              std::int64_t outputs) {
   std::int64_t i = 0;
@@ -213,6 +243,10 @@ void arg_max(const float* x, std::int64_t count, std::int64_t step, std::int64_t
       }
       store(out + i, bits_of(best));
     }
+#if defined(__AVX2__)
+  if (step == 1 && count >= 8)
+    for (; i < outputs; ++i) out[i] = arg_max_row(x + i * spacing, count);
+#endif
   for (; i < outputs; ++i) {
     const float* from = x + i * spacing;
     float most = *from;

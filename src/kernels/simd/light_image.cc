@@ -3,6 +3,8 @@
 #include "kernels/simd/light_routines.h"
 #include "kernels/simd/store.h"
 
+// Where the channels are no multiple of a vector, the last vector ends with them and does some once more:
+// vectors that are stored in part are slow.
 namespace octet::simd::OCTET_SIMD {
 namespace {
 
@@ -41,8 +43,10 @@ void pool_floats_row(const PoolRow& r) {
       pool_floats<8, kMax>(r, image + c, x, divisor, out + c, kLanes);
     for (; c + 2 * kLanes <= r.channels; c += 2 * kLanes)
       pool_floats<2, kMax>(r, image + c, x, divisor, out + c, kLanes);
-    for (; c < r.channels; c += kLanes)
+    for (; c < r.channels; c += kLanes) {
+      if (r.channels >= kLanes && c + kLanes > r.channels) c = r.channels - kLanes;
       pool_floats<1, kMax>(r, image + c, x, divisor, out + c, r.channels - c);
+    }
   }
 }
 
@@ -126,33 +130,38 @@ struct Int8Pixels {
   }
 };
 
-// As interpolate() in kernels/ref/interpolate.h.
+// As interpolate() in kernels/ref/interpolate.h. Outputs between the same two columns share the products with
+// the weights of the rows.
 template <class Pixels>
 void bilinear_row(const ResizeRow& r) {
   using Element = typename Pixels::Element;
   const Element *above = static_cast<const Element*>(r.above), *below = static_cast<const Element*>(r.below);
   Element* out = static_cast<Element*>(r.out);
   Floats wa = all(r.above_weight), wb = all(r.below_weight);
-  for (std::int64_t i = 0; i < r.count; ++i, out += r.channels) {
-    const ResizePoint& p = r.columns[i];
-    Floats w1 = all(p.first_weight), w2 = all(p.second_weight);
-    const Element *a1 = above + p.first * r.channels, *a2 = above + p.second * r.channels;
-    const Element *b1 = below + p.first * r.channels, *b2 = below + p.second * r.channels;
-    auto blend = [&](Floats va1, Floats vb1, Floats va2, Floats vb2) {
-      Floats sum = add(mul(mul(va1, wa), w1), mul(mul(vb1, wb), w1));
-      sum = add(sum, mul(mul(va2, wa), w2));
-      return add(sum, mul(mul(vb2, wb), w2));
+  for (std::int64_t i = 0, end; i < r.count; i = end) {
+    std::int64_t first = r.columns[i].first, second = r.columns[i].second;
+    for (end = i + 1; end < r.count && r.columns[end].first == first && r.columns[end].second == second;)
+      ++end;
+    const Element *a1 = above + first * r.channels, *a2 = above + second * r.channels;
+    const Element *b1 = below + first * r.channels, *b2 = below + second * r.channels;
+    auto blend = [&](Floats va1, Floats vb1, Floats va2, Floats vb2, const auto& put) {
+      va1 = mul(va1, wa), vb1 = mul(vb1, wb), va2 = mul(va2, wa), vb2 = mul(vb2, wb);
+      for (std::int64_t k = i; k < end; ++k) {
+        Floats w1 = all(r.columns[k].first_weight), w2 = all(r.columns[k].second_weight);
+        put(out + k * r.channels, add(add(add(mul(va1, w1), mul(vb1, w1)), mul(va2, w2)), mul(vb2, w2)));
+      }
     };
-    std::int64_t c = 0;
-    for (; c + kLanes <= r.channels; c += kLanes)
-      Pixels::put(out + c,
-                  blend(Pixels::at(a1 + c), Pixels::at(b1 + c), Pixels::at(a2 + c), Pixels::at(b2 + c)));
-    std::int64_t rest = r.channels - c;
-    if (rest > 0)
-      Pixels::put_first(out + c,
-                        blend(Pixels::first(a1 + c, rest), Pixels::first(b1 + c, rest),
-                              Pixels::first(a2 + c, rest), Pixels::first(b2 + c, rest)),
-                        rest);
+    if (r.channels < kLanes) {
+      std::int64_t few = r.channels;
+      blend(Pixels::first(a1, few), Pixels::first(b1, few), Pixels::first(a2, few), Pixels::first(b2, few),
+            [&](Element* to, Floats v) { Pixels::put_first(to, v, few); });
+      continue;
+    }
+    for (std::int64_t c = 0; c < r.channels; c += kLanes) {
+      if (c + kLanes > r.channels) c = r.channels - kLanes;
+      blend(Pixels::at(a1 + c), Pixels::at(b1 + c), Pixels::at(a2 + c), Pixels::at(b2 + c),
+            [&](Element* to, Floats v) { Pixels::put(to + c, v); });
+    }
   }
 }
 

@@ -104,20 +104,20 @@ struct Block<std::uint8_t> {
 };
 #endif
 
-// Whole blocks by vectors, what is left one by one. Columns go outside: the rows of the result are written
-// one after the other.
+// Block by block. Columns go outside: the rows of the result are written one after the other. The last block
+// of a row or column ends where that ends, and does some elements once more.
 template <class T>
 void transpose_blocks(const T* from, std::int64_t from_row, T* to, std::int64_t to_row, std::int64_t rows,
                       std::int64_t columns) {
   constexpr std::int64_t kSide = Block<T>::kSide;
-  std::int64_t block_rows = rows / kSide * kSide, block_columns = columns / kSide * kSide;
-  for (std::int64_t column = 0; column < block_columns; column += kSide)
-    for (std::int64_t row = 0; row < block_rows; row += kSide)
+  if (rows < kSide || columns < kSide) return transpose_plain(from, from_row, to, to_row, rows, columns);
+  for (std::int64_t c = 0; c < columns; c += kSide) {
+    std::int64_t column = c + kSide > columns ? columns - kSide : c;
+    for (std::int64_t r = 0; r < rows; r += kSide) {
+      std::int64_t row = r + kSide > rows ? rows - kSide : r;
       Block<T>::transpose(from + row * from_row + column, from_row, to + column * to_row + row, to_row);
-  transpose_plain(from + block_rows * from_row, from_row, to + block_rows, to_row, rows - block_rows,
-                  block_columns);
-  transpose_plain(from + block_columns, from_row, to + block_columns * to_row, to_row, rows,
-                  columns - block_columns);
+    }
+  }
 }
 
 #if defined(__AVX2__)
@@ -136,26 +136,66 @@ void interleave_three(const float* from, std::int64_t from_row, float* to, std::
   }
   transpose_plain(from + i, from_row, to + 3 * i, 3, 3, columns - i);
 }
+
+void interleave_three(const std::uint8_t* from, std::int64_t from_row, std::uint8_t* to,
+                      std::int64_t columns) {
+  // Byte j of the result is of row j % 3 and column j / 3.
+  __m128i places[3][3];
+  for (int part = 0; part < 3; ++part)
+    for (int row = 0; row < 3; ++row) {
+      alignas(16) std::int8_t place[16];
+      for (int j = 0; j < 16; ++j)
+        place[j] = static_cast<std::int8_t>((16 * part + j) % 3 == row ? (16 * part + j) / 3 : -1);
+      places[part][row] = _mm_load_si128(reinterpret_cast<const __m128i*>(place));
+    }
+  std::int64_t i = 0;
+  for (; i + 16 <= columns; i += 16) {
+    __m128i rows[3];
+    for (int row = 0; row < 3; ++row)
+      rows[row] = _mm_loadu_si128(reinterpret_cast<const __m128i*>(from + row * from_row + i));
+    for (int part = 0; part < 3; ++part) {
+      __m128i v = _mm_shuffle_epi8(rows[0], places[part][0]);
+      v = _mm_or_si128(v, _mm_shuffle_epi8(rows[1], places[part][1]));
+      v = _mm_or_si128(v, _mm_shuffle_epi8(rows[2], places[part][2]));
+      _mm_storeu_si128(reinterpret_cast<__m128i*>(to + 3 * i + 16 * part), v);
+    }
+  }
+  transpose_plain(from + i, from_row, to + 3 * i, 3, 3, columns - i);
+}
 #endif
+
+// kBytes of the begin and kBytes of the end, which may overlap.
+template <int kBytes>
+inline void copy_ends(const std::byte* from, std::byte* to, std::int64_t bytes) {
+  typedef std::uint8_t Vector __attribute__((vector_size(kBytes)));
+  Vector first, last;
+  std::memcpy(&first, from, kBytes);
+  std::memcpy(&last, from + bytes - kBytes, kBytes);
+  std::memcpy(to, &first, kBytes);
+  std::memcpy(to + bytes - kBytes, &last, kBytes);
+}
 
 // Without a call of memcpy for what is short.
 inline void copy(const std::byte* from, std::byte* to, std::int64_t bytes) {
   constexpr std::int64_t kVector = 32, kLong = 1024;
   typedef std::uint8_t Vector __attribute__((vector_size(kVector)));
-  if (bytes < kVector || bytes > kLong) {
-    if (bytes == 4)
-      std::memcpy(to, from, 4);
-    else
-      std::memcpy(to, from, static_cast<std::size_t>(bytes));
-    return;
+  if (bytes > kLong || bytes < 4) {
+    std::memcpy(to, from, static_cast<std::size_t>(bytes));
+  } else if (bytes < 8) {
+    copy_ends<4>(from, to, bytes);
+  } else if (bytes < 16) {
+    copy_ends<8>(from, to, bytes);
+  } else if (bytes < 32) {
+    copy_ends<16>(from, to, bytes);
+  } else {
+    Vector v;
+    for (std::int64_t i = 0; i + kVector < bytes; i += kVector) {
+      std::memcpy(&v, from + i, kVector);
+      std::memcpy(to + i, &v, kVector);
+    }
+    std::memcpy(&v, from + bytes - kVector, kVector);  // ends where the bytes end
+    std::memcpy(to + bytes - kVector, &v, kVector);
   }
-  Vector v;
-  for (std::int64_t i = 0; i + kVector < bytes; i += kVector) {
-    std::memcpy(&v, from + i, kVector);
-    std::memcpy(to + i, &v, kVector);
-  }
-  std::memcpy(&v, from + bytes - kVector, kVector);  // the last one ends where the bytes end
-  std::memcpy(to + bytes - kVector, &v, kVector);
 }
 
 }  // namespace
@@ -168,6 +208,11 @@ void transpose(std::size_t element, const void* from, std::int64_t from_row, voi
   };
   switch (element) {
     case 1:
+#if defined(__AVX2__)
+      if (rows == 3 && to_row == 3)
+        return interleave_three(static_cast<const std::uint8_t*>(from), from_row,
+                                static_cast<std::uint8_t*>(to), columns);
+#endif
       return run(transpose_blocks<std::uint8_t>, std::uint8_t());
     case 2:
       return run(transpose_plain<std::uint16_t>, std::uint16_t());

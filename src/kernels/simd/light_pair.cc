@@ -34,20 +34,21 @@ inline void combine(const typename Operand::Element* x, std::int64_t x_row, cons
     auto whole = [&](std::int64_t i) {
       return function(kMovesX ? of_x.at(x + i) : fixed_x, kMovesY ? of_y.at(y + i) : fixed_y);
     };
-    std::int64_t i = 0;
+    std::int64_t i = 0, rest = columns % kLanes;
+    // The last vector ends where the row ends, and does some elements once more. It is made before these are
+    // overwritten.
+    Floats last = zeros();
+    if (rest > 0)
+      last = columns >= kLanes
+                 ? whole(columns - kLanes)
+                 : function(kMovesX ? of_x.first(x, rest) : fixed_x, kMovesY ? of_y.first(y, rest) : fixed_y);
     for (; i + 2 * kLanes <= columns; i += 2 * kLanes) {
       Floats first = whole(i), second = whole(i + kLanes);
       store(z + i, first);
       store(z + i + kLanes, second);
     }
     for (; i + kLanes <= columns; i += kLanes) store(z + i, whole(i));
-    if (i < columns) {
-      std::int64_t count = columns - i;
-      store_first(z + i,
-                  function(kMovesX ? of_x.first(x + i, count) : fixed_x,
-                           kMovesY ? of_y.first(y + i, count) : fixed_y),
-                  count);
-    }
+    if (rest > 0) columns >= kLanes ? store(z + columns - kLanes, last) : store_first(z, last, rest);
   }
 }
 
