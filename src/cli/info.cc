@@ -9,10 +9,12 @@
 #include "cli/model_flags.h"
 #include "cli/model_summary.h"
 #include "cli/output.h"
+#include "cli/shapes.h"
 #include "cli/tensors.h"
 #include "formats/paddle/model_files.h"
 #include "kernels/dispatch.h"
 #include "octet/version.h"
+#include "runtime/plan.h"
 
 namespace octet::cli {
 
@@ -23,7 +25,10 @@ constexpr auto kReplaceBadUtf8 = Json::error_handler_t::replace;  // names in mo
 
 struct Options {
   ModelFlags model;
+  RuntimeFlags runtime;
+  std::vector<std::string> inputs;  // as given: [NAME=]SHAPE
   bool graph = false;
+  bool plan = false;
   bool json = false;
 };
 
@@ -117,8 +122,36 @@ void show_model_text(const Model& model, const paddle::ModelPaths& paths, const 
                               fmt::join(summary.unknown_ops, ", ")));
 }
 
+// How a run goes: the steps after all rewrites, what runs each, and where in memory its result lies.
+void show_plan(const Model& model, const Options& options) {
+  Config config = make_config(options.runtime);
+  std::vector<NamedShape> given;
+  for (const std::string& word : options.inputs) given.push_back(parse_shape(word));
+  std::vector<Shape> shapes = choose_shapes(options.model.path, model.inputs(), given);
+  ThreadPool pool(config.cpu_math_library_num_threads());
+  auto executable = prepare(*model.graph(), {config.ir_optim(), config.isa()});
+  Plan plan = make_plan(*executable, shapes, pool);
+  const Graph& graph = executable->graph;
+  say("{:<18} {:<14} {:<8} {:<18} {:>10} {:>10}  {}\n", "op", "kernel", "memory", "shape", "bytes", "at",
+      "makes");
+  for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
+    const Node& node = graph.nodes[i];
+    const Executable::Step& step = executable->steps[i];
+    auto id = static_cast<std::size_t>(node.outputs[0]);
+    const Plan::Slot& slot = plan.values[id];
+    std::string_view kernel = plan.skip[i] ? "-" : step.implementation ? step.implementation->name : "none";
+    say("{:<18} {:<14} {:<8} {:<18} {:>10} {:>10}  {}\n", printable(node.op), kernel,
+        step.layout == Layout::kChannelsLast ? "NHWC" : "plain", to_string(plan.infos[id].shape),
+        slot.offset < 0 ? "-" : std::to_string(slot.bytes),
+        slot.offset < 0 ? "-" : std::to_string(slot.offset), printable(graph.value(node.outputs[0]).name));
+  }
+  say("steps: {}\nactivations: {} at most at once, {} without reuse\n", graph.nodes.size(),
+      format_bytes(plan.arena_bytes), format_bytes(plan.unshared_bytes));
+}
+
 void show_model(const Options& options) {
   Model model = Model::load(options.model.path, options.model.files);
+  if (options.plan) return show_plan(model, options);
   if (options.graph) return write_output(model.dump());
   paddle::ModelPaths paths = paddle::find_model(options.model.path, options.model.files);
   ModelSummary summary = summarize(*model.graph());
@@ -139,16 +172,22 @@ std::function<int()> declare_info(Args& args) {
   add_file_flags(args, &options->model);
   args.group("Output");
   args.add("graph", &options->graph, "print the graph as text, a line for each op");
+  args.add("plan", &options->plan, "print how a run goes: its steps, kernels and memory");
   args.add("json", &options->json, "print JSON");
+  args.group("With --plan");
+  args.add("input", &options->inputs, "[NAME=]SHAPE",
+           "the shape of an input, as 1x3x224x224 (default: what the model declares)");
+  add_runtime_flags(args, &options->runtime);
   args.note("Without a model: the version, what the CPU has, and the names for --isa.");
   args.example("octet info");
   args.example("octet info ch_PP-OCRv4_det_infer");
   args.example("octet info --graph mobilenet_v3_small/inference.pdmodel");
+  args.example("octet info --plan mobilenet_v3_small --input 1x3x224x224");
   return [options] {
     if (!options->model.path.empty())
       show_model(*options);
-    else if (options->graph)
-      fail("--graph needs a model: octet info --graph MODEL");
+    else if (options->graph || options->plan)
+      fail("--{0} needs a model: octet info --{0} MODEL", options->graph ? "graph" : "plan");
     else
       show_machine(options->json);
     return 0;

@@ -1,0 +1,23 @@
+#pragma once
+#include <string>
+#include <vector>
+
+#include "octet/model.h"
+#include "tensor/tensor.h"
+
+namespace octet::cli {
+
+struct NamedShape {
+  std::string name;  // "" for the model's next input
+  Shape shape;
+};
+
+// [NAME=]1x3x224x224, as --input takes it.
+NamedShape parse_shape(const std::string& word);
+
+// Shapes for the model's inputs: by name, then in their order, then what is declared, with a picture of a
+// usual size where only a run decides.
+std::vector<Shape> choose_shapes(const std::string& path, const std::vector<TensorInfo>& inputs,
+                                 const std::vector<NamedShape>& given);
+
+}  // namespace octet::cli
