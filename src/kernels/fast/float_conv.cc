@@ -71,51 +71,57 @@ class Pieces {
   std::int64_t taps() const { return taps_; }
   std::int64_t depth() const { return depth_; }
 
-  // Of the pixels [first, first + count), in the order of memory.
+  // Of the pixels [first, first + count), in the order of memory: `count` for each tap.
   void find(std::int64_t first, std::int64_t count) {
     const ops::WindowAxis &wy = window_.y, &wx = window_.x;
     pieces_.resize(static_cast<std::size_t>(taps_ * count));
-    copies_.clear();
     if (merges_) copies_.reserve(static_cast<std::size_t>(count * taps_ * depth_));  // never moves
-    std::int64_t ox = first % wx.out, oy = first / wx.out % wy.out, n = first / (wx.out * wy.out);
-    for (std::int64_t r = 0; r < count; ++r) {
-      const float** out = pieces_.data() + r;
-      std::int64_t y = oy * wy.stride - wy.before, x = ox * wx.stride - wx.before;
+    std::int64_t taps_x = taps_ / wy.kernel;
+    // Row by row of the output: what a tap finds there is the same for a whole run of pixels.
+    for (std::int64_t done = 0, run; done < count; done += run) {
+      std::int64_t ox = (first + done) % wx.out, row = (first + done) / wx.out;
+      run = std::min(count - done, wx.out - ox);
+      std::int64_t n = row / wy.out, y = row % wy.out * wy.stride - wy.before;
       for (std::int64_t ky = 0; ky < wy.kernel; ++ky, y += wy.dilation) {
-        if (y < 0 || y >= wy.in) {
-          for (std::int64_t t = 0; t < taps_ / wy.kernel; ++t, out += count) *out = prepared_.zeros.data();
-          continue;
-        }
-        const float* row = x_ + (n * wy.in + y) * wx.in * channels_;
-        if (merges_) {
-          *out = x >= 0 && x + wx.kernel <= wx.in ? row + x * channels_ : copy(row, x);
-          out += count;
-          continue;
-        }
-        std::int64_t at = x;
-        for (std::int64_t kx = 0; kx < wx.kernel; ++kx, at += wx.dilation, out += count)
-          *out = at >= 0 && at < wx.in ? row + at * channels_ : nullptr;
+        const float** out = pieces_.data() + ky * taps_x * count + done;
+        const float* line = y >= 0 && y < wy.in ? x_ + (n * wy.in + y) * wx.in * channels_ : nullptr;
+        for (std::int64_t kx = 0; kx < taps_x; ++kx, out += count) find_run(line, kx, ox, run, out);
       }
-      if (++ox < wx.out) continue;
-      ox = 0;
-      if (++oy < wy.out) continue;
-      oy = 0;
-      ++n;
     }
   }
 
   // The pieces of a group's channels.
   const float* const* of_group(std::int64_t group) {
-    if (merges_) return pieces_.data();
+    if (prepared_.groups == 1) return pieces_.data();
     found_.resize(pieces_.size());
     const float* zeros = prepared_.zeros.data();
     std::int64_t offset = group * prepared_.group_channels;
     for (std::size_t i = 0; i < pieces_.size(); ++i)
-      found_[i] = pieces_[i] && pieces_[i] != zeros ? pieces_[i] + offset : zeros;
+      found_[i] = pieces_[i] == zeros ? zeros : pieces_[i] + offset;
     return found_.data();
   }
 
  private:
+  // One tap of the outputs [ox, ox + run) of a row; `line` is the row of the image, null when it has no such.
+  void find_run(const float* line, std::int64_t kx, std::int64_t ox, std::int64_t run, const float** out) {
+    const ops::WindowAxis& wx = window_.x;
+    const float* zeros = prepared_.zeros.data();
+    if (!line) {
+      std::fill_n(out, run, zeros);
+      return;
+    }
+    // Output i reads from column i * stride - before on, and finds all it wants for i in [begin, end).
+    std::int64_t before = wx.before - kx * wx.dilation, width = merges_ ? wx.kernel : 1;
+    std::int64_t begin = before > 0 ? divide_up(before, wx.stride) : 0, room = wx.in - width + before;
+    std::int64_t end = room < 0 ? 0 : room / wx.stride + 1, i = 0;
+    for (; i < run && ox + i < begin; ++i)
+      out[i] = merges_ ? copy(line, (ox + i) * wx.stride - before) : zeros;
+    const float* pixel = line + ((ox + i) * wx.stride - before) * channels_;
+    for (std::int64_t step = wx.stride * channels_; i < run && ox + i < end; ++i, pixel += step)
+      out[i] = pixel;
+    for (; i < run; ++i) out[i] = merges_ ? copy(line, (ox + i) * wx.stride - before) : zeros;
+  }
+
   const float* copy(const float* row, std::int64_t x) {
     std::size_t begin = copies_.size();
     copies_.resize(begin + static_cast<std::size_t>(depth_), 0.0f);

@@ -135,45 +135,110 @@ Tile find_tile(std::int64_t rows) {
   return tile<kRows, kVectors>;
 }
 
-// One panel, all rows: in tiles of about equal height, since one of a single row would take as long as one of
-// several.
+// Stores what tiles put into a buffer of rows of `width` sums, from row `row` and column `column` on.
+inline void store_buffer(const FloatProduct& p, const float* buffer, std::int64_t width, std::int64_t row,
+                         std::int64_t rows, std::int64_t column) {
+  std::int64_t count = p.columns - column;
+  store_tile(buffer, width, rows, count < width ? count : width,
+             at_offset(p.target, row * p.target.stride + column));
+}
+
+// The sink of sums from row `row` and column `column` on: the output, if that can be, or the buffer.
+inline Sink find_sink(const FloatProduct& p, const Clamp& clamp, std::int64_t row, std::int64_t column,
+                      float* buffer, std::int64_t width) {
+  const float* bias = p.bias ? p.bias + column : nullptr;
+  if (!clamp.possible) return {bias, p.alpha, nullptr, false, 0, 0, buffer, width, width};
+  std::int64_t at = row * p.target.stride + column;
+  const float* residual = p.target.residual ? p.target.residual + at : nullptr;
+  return {bias,
+          p.alpha,
+          residual,
+          clamp.clamps,
+          clamp.low,
+          clamp.high,
+          p.target.floats + at,
+          p.target.stride,
+          p.columns - column};
+}
+
+// One panel, all rows.
 template <int kVectors>
 void multiply_panel(const FloatProduct& p, std::int64_t column, const Clamp& clamp) {
   constexpr std::int64_t kWidth = kVectors * kLanes, kHeight = kTileRows[kVectors];
-  std::int64_t tiles = (p.rows + kHeight - 1) / kHeight;
-  std::int64_t low_height = p.rows / tiles, higher = p.rows % tiles;
-  Tile low_tile = find_tile<kVectors>(low_height), high_tile = find_tile<kVectors>(low_height + 1);
   const float* weights = p.weights + column * p.taps * p.depth;
   alignas(64) float buffer[kGroup * kHeight * kWidth];
-  Sink sink{p.bias ? p.bias + column : nullptr,
-            p.alpha,
-            nullptr,
-            false,
-            clamp.low,
-            clamp.high,
-            buffer,
-            kWidth,
-            kWidth};
-  std::int64_t row = 0, begin = 0;
-  for (std::int64_t t = 0; t < tiles; ++t) {
-    if (clamp.possible) {
-      std::int64_t at = row * p.target.stride + column;
-      sink.out = p.target.floats + at;
-      sink.residual = p.target.residual ? p.target.residual + at : nullptr;
-      sink.clamps = clamp.clamps;
-      sink.step = p.target.stride;
-      sink.columns = p.columns - column;
-    } else {
-      sink.out = buffer + (row - begin) * kWidth;
-    }
-    (t < higher ? high_tile : low_tile)(p, row, weights, sink);
-    row += low_height + (t < higher ? 1 : 0);
-    if (!clamp.possible && (t % kGroup == kGroup - 1 || t == tiles - 1)) {
-      std::int64_t count = p.columns - column;
-      store_tile(buffer, kWidth, row - begin, count < kWidth ? count : kWidth,
-                 at_offset(p.target, begin * p.target.stride + column));
+  std::int64_t begin = 0;
+  for (std::int64_t row = 0; row < p.rows;) {
+    std::int64_t height = p.rows - row < kHeight ? p.rows - row : kHeight;
+    Tile function = height == kHeight ? tile<kHeight, kVectors> : find_tile<kVectors>(height);
+    function(p, row, weights, find_sink(p, clamp, row, column, buffer + (row - begin) * kWidth, kWidth));
+    row += height;
+    if (!clamp.possible && (row - begin == kGroup * kHeight || row == p.rows)) {
+      store_buffer(p, buffer, kWidth, begin, row - begin, column);
       begin = row;
     }
+  }
+}
+
+void multiply_panel(const FloatProduct& p, std::int64_t column, std::int64_t width, const Clamp& clamp) {
+  switch (width / kLanes) {
+    case 1:
+      return multiply_panel<1>(p, column, clamp);
+    case 2:
+      return multiply_panel<2>(p, column, clamp);
+    case 3:
+      return multiply_panel<3>(p, column, clamp);
+    default:
+      return multiply_panel<kLastPanel>(p, column, clamp);
+  }
+}
+
+// One, two or three rows are too few sums to keep the CPU busy, so they are computed for several panels at
+// once.
+constexpr int kFew = 3;
+constexpr int panels_for(int rows) {
+  return (8 + kPanel * rows - 1) / (kPanel * rows);
+}
+
+template <int kRows>
+void multiply_few(const FloatProduct& p, std::int64_t column, const Clamp& clamp) {
+  constexpr int kPanels = panels_for(kRows);
+  constexpr std::int64_t kWidth = kPanel * kLanes;
+  Floats sums[kPanels][kRows][kPanel];
+  const float* weights[kPanels];
+#pragma GCC unroll 4
+  for (int i = 0; i < kPanels; ++i) {
+    weights[i] = p.weights + (column + i * kWidth) * p.taps * p.depth;
+#pragma GCC unroll 3
+    for (int r = 0; r < kRows; ++r)
+#pragma GCC unroll 4
+      for (int v = 0; v < kPanel; ++v) sums[i][r][v] = zeros();
+  }
+  for (std::int64_t t = 0; t < p.taps; ++t) {
+    const float* x[kRows];
+#pragma GCC unroll 3
+    for (int r = 0; r < kRows; ++r) x[r] = p.pieces[t * p.piece_step + r];
+    for (std::int64_t k = 0; k < p.depth; ++k) {
+      Floats a[kRows];
+#pragma GCC unroll 3
+      for (int r = 0; r < kRows; ++r) a[r] = all_of(x[r] + k);
+#pragma GCC unroll 4
+      for (int i = 0; i < kPanels; ++i) {
+#pragma GCC unroll 4
+        for (int v = 0; v < kPanel; ++v) {
+          Floats w = load(weights[i] + v * kLanes);
+#pragma GCC unroll 3
+          for (int r = 0; r < kRows; ++r) sums[i][r][v] = fma(w, a[r], sums[i][r][v]);
+        }
+        weights[i] += kWidth;
+      }
+    }
+  }
+  alignas(64) float buffer[kRows * kWidth];
+#pragma GCC unroll 4
+  for (int i = 0; i < kPanels; ++i) {
+    store_sums(sums[i], find_sink(p, clamp, 0, column + i * kWidth, buffer, kWidth));
+    if (!clamp.possible) store_buffer(p, buffer, kWidth, 0, kRows, column + i * kWidth);
   }
 }
 
@@ -185,27 +250,37 @@ std::int64_t float_panel_width(std::int64_t columns) {
 }
 
 void float_multiply(const FloatProduct& product) {
-  if (product.rows == 0) return;
+  // Full tiles first, and what is left over when it is but a few rows.
+  FloatProduct full = product, few = product;
+  few.rows = product.rows % kTileRows[kPanel];
+  if (few.rows > kFew) few.rows = 0;
+  full.rows -= few.rows;
+  few.pieces += full.rows;
+  std::int64_t skipped = full.rows * product.target.stride;
+  Target target = at_offset(product.target, skipped);
+  few.target = {target.epilogue, target.residual, target.floats, target.integers, target.stride};
+
   Clamp clamp(product.target);
+  std::int64_t panels = few.rows > 0 ? panels_for(static_cast<int>(few.rows)) : 1;
   for (std::int64_t column = 0; column < product.columns;) {
-    std::int64_t width = float_panel_width(product.columns - column);
-    switch (width / kLanes) {
-      case 1:
-        multiply_panel<1>(product, column, clamp);
-        break;
-      case 2:
-        multiply_panel<2>(product, column, clamp);
-        break;
-      case 3:
-        multiply_panel<3>(product, column, clamp);
-        break;
-#if !defined(__AVX2__)
-      case 4:
-        multiply_panel<4>(product, column, clamp);
-        break;
-#endif
-    }
-    column += width;
+    std::int64_t width = float_panel_width(product.columns - column), group = width * panels;
+    // Only panels of the usual width and without padding come in groups.
+    std::int64_t left = product.columns - column;
+    bool grouped = panels > 1 && left >= group && width == kPanel * kLanes &&
+                   float_panel_width(left - group + width) == width;
+    if (!grouped) group = width;
+    if (full.rows > 0)
+      for (std::int64_t first = 0; first < group; first += width)
+        multiply_panel(full, column + first, width, clamp);
+    if (few.rows > 0 && !grouped)
+      multiply_panel(few, column, width, clamp);
+    else if (few.rows == 1)
+      multiply_few<1>(few, column, clamp);
+    else if (few.rows == 2)
+      multiply_few<2>(few, column, clamp);
+    else if (few.rows == 3)
+      multiply_few<3>(few, column, clamp);
+    column += group;
   }
 }
 
