@@ -124,98 +124,104 @@ std::shared_ptr<const Prepared> prepare(const PrepareArgs& args) {
   return packed;
 }
 
-// Whole blocks are read of each pixel, also where the channels don't fill the last one. Behind the last
-// pixels there may be no memory, so these are read from a copy.
+// A few rows of outputs at a time: their part of the image is copied, with its padding and block by block of
+// channels, so that all taps are loads of whole aligned blocks.
 class Depthwise {
  public:
   explicit Depthwise(const KernelArgs& args)
-      : packed_(static_cast<const PackedDepthwise&>(*args.prepared)), x_(*args.inputs[0]) {
+      : packed_(static_cast<const PackedDepthwise&>(*args.prepared)),
+        x_(*args.inputs[0]),
+        channels_(x_.dim(1)),
+        block_(args.simd->i8.features.bytes),
+        copy_(args.simd->i8.copy_blocks) {
     const Tensor& weight = *args.inputs[1];
-    image_.window = ops::conv_window(args.node, x_.dim(2), x_.dim(3), weight.dim(2), weight.dim(3));
-    channels_ = image_.pixel = x_.dim(1);
-    image_.row = x_.dim(3) * channels_;
-    image_.image = x_.dim(2) * image_.row;
-    rows_ = x_.dim(0) * image_.window.y.out * image_.window.x.out;
-    pixels_ = x_.dim(0) * x_.dim(2) * x_.dim(3);
-    taps_ = weight.dim(2) * weight.dim(3);
-    read_ = static_cast<std::int64_t>(packed_.blocks.size()) * args.simd->i8.features.bytes;
-    first_copied_ = std::clamp<std::int64_t>((pixels_ * channels_ - read_) / channels_ + 1, 0, pixels_);
-    if (read_ == channels_) first_copied_ = pixels_;
-    // Chunks that stay in the L1 cache while the blocks go over them.
-    constexpr std::int64_t kBytes = 16 << 10, kMinRows = 16, kMaxRows = 256;
-    std::int64_t share = (rows_ + task_count(args.pool.threads()) - 1) / task_count(args.pool.threads());
-    chunk_ = std::min(std::clamp(kBytes / channels_, kMinRows, kMaxRows), std::max(share, kMinRows));
+    window_ = ops::conv_window(args.node, x_.dim(2), x_.dim(3), weight.dim(2), weight.dim(3));
+    width_ = (window_.x.out - 1) * window_.x.stride + (window_.x.kernel - 1) * window_.x.dilation + 1;
+    constexpr std::int64_t kBytes = 64 << 10;  // of the copy
+    std::int64_t out_rows = window_.y.out * x_.dim(0);
+    std::int64_t tasks = task_count(args.pool.threads());
+    std::int64_t row_bytes = width_ * block_ * static_cast<std::int64_t>(packed_.blocks.size());
+    rows_ = (kBytes / row_bytes - (window_.y.kernel - 1) * window_.y.dilation) / window_.y.stride;
+    rows_ = std::min(rows_, (out_rows + tasks - 1) / tasks);
+    rows_ = std::clamp<std::int64_t>(rows_, 1, window_.y.out);
   }
 
   std::size_t scratch(const KernelArgs& args) const {
-    return zero_bytes() + tail_bytes() +
-           static_cast<std::size_t>(task_count(args.pool.threads()) * taps_ * chunk_) * sizeof(void*);
+    return static_cast<std::size_t>(task_count(args.pool.threads()) * copy_bytes());
   }
 
-  void run(const KernelArgs& args) {
-    image_.data = x_.data<std::int8_t>().data();
-    auto* zeros = reinterpret_cast<std::int8_t*>(args.scratch.data());
-    std::memset(zeros, 0, zero_bytes() + tail_bytes());
-    image_.zeros = zeros;
-    std::int8_t* tail = zeros + zero_bytes();
-    std::memcpy(tail, image_.data + first_copied_ * channels_,
-                static_cast<std::size_t>((pixels_ - first_copied_) * channels_));
-    auto* memory = reinterpret_cast<const std::int8_t**>(tail + tail_bytes());
-
+  void run(const KernelArgs& args) const {
     Epilogue epilogue = read_epilogue(args.node, args.input(4));
     simd::Int8Target whole = int8_target(args, epilogue);
     whole.stride = channels_;
-    std::int64_t chunks = (rows_ + chunk_ - 1) / chunk_;
+    std::vector<std::int64_t> offsets;
+    for (std::int64_t ky = 0; ky < window_.y.kernel; ++ky)
+      for (std::int64_t kx = 0; kx < window_.x.kernel; ++kx)
+        offsets.push_back((ky * window_.y.dilation * width_ + kx * window_.x.dilation) * block_);
+    auto taps = static_cast<std::int64_t>(offsets.size());
+    if (taps % 2 != 0) offsets.push_back(offsets.back());
+    std::int64_t per_image = (window_.y.out + rows_ - 1) / rows_, chunks = per_image * x_.dim(0);
     std::int64_t tasks = std::min(chunks, task_count(args.pool.threads()));
     args.pool.parallel_for(tasks, [&](std::int64_t task) {
-      const std::int8_t** pointers = memory + task * taps_ * chunk_;
+      auto* copy = reinterpret_cast<std::int8_t*>(args.scratch.data()) + task * copy_bytes();
       for (std::int64_t chunk = task; chunk < chunks; chunk += tasks) {
-        std::int64_t first = chunk * chunk_, count = std::min(chunk_, rows_ - first);
-        image_.point(first, count, chunk_, pointers);
-        if (reads_copied(first + count - 1)) use_copy(pointers, count, tail);
-        simd::Int8Rows rows = {.pointers = pointers,
-                               .stride = chunk_,
-                               .offset = 0,
-                               .rows = count,
-                               .segments = taps_,
-                               .units = 0};
+        std::int64_t image = chunk / per_image, y = chunk % per_image * rows_;
+        std::int64_t rows = std::min(rows_, window_.y.out - y);
+        copy_rows(image, y * window_.y.stride - window_.y.before, input_rows(rows), copy);
+        simd::Int8Plane plane = {.data = copy,
+                                 .row = window_.y.stride * width_ * block_,
+                                 .step = window_.x.stride * block_,
+                                 .offsets = offsets.data(),
+                                 .taps = taps,
+                                 .rows = rows,
+                                 .columns = window_.x.out};
+        std::int64_t at = (image * window_.y.out + y) * window_.x.out * channels_;
         for (const PackedBlock& block : packed_.blocks) {
-          args.simd->i8.depthwise(rows, block.channels, advance(whole, first * channels_ + rows.offset));
-          rows.offset += args.simd->i8.features.bytes;
+          args.simd->i8.depthwise(plane, block.channels, advance(whole, at));
+          plane.data += input_rows(rows) * width_ * block_;
+          at += block_;
         }
       }
     });
   }
 
  private:
-  std::size_t zero_bytes() const { return static_cast<std::size_t>((read_ + 63) / 64 * 64); }
-  std::size_t tail_bytes() const {
-    return static_cast<std::size_t>(((pixels_ - first_copied_) * channels_ + read_ + 63) / 64 * 64);
+  std::int64_t input_rows(std::int64_t rows) const {
+    return (rows - 1) * window_.y.stride + (window_.y.kernel - 1) * window_.y.dilation + 1;
+  }
+  std::int64_t copy_bytes() const {
+    return static_cast<std::int64_t>(packed_.blocks.size()) * input_rows(rows_) * width_ * block_;
   }
 
-  // Whether the outputs up to `last` can reach a pixel that is to be read from the copy.
-  bool reads_copied(std::int64_t last) const {
-    const ops::WindowAxis &wy = image_.window.y, &wx = image_.window.x;
-    std::int64_t image = last / wx.out / wy.out, oy = last / wx.out % wy.out;
-    std::int64_t y = std::min(oy * wy.stride - wy.before + (wy.kernel - 1) * wy.dilation, wy.in - 1);
-    return (image * wy.in + y + 1) * wx.in > first_copied_;
-  }
-
-  void use_copy(const std::int8_t** pointers, std::int64_t count, const std::int8_t* tail) const {
-    const std::int8_t* begin = image_.data + first_copied_ * channels_;
-    for (std::int64_t t = 0; t < taps_; ++t)
-      for (std::int64_t i = 0; i < count; ++i) {
-        const std::int8_t*& pointer = pointers[t * chunk_ + i];
-        if (pointer != image_.zeros && pointer >= begin) pointer = tail + (pointer - begin);
+  // `rows` rows of an image from row `first` on, which may lie in the padding.
+  void copy_rows(std::int64_t image, std::int64_t first, std::int64_t rows, std::int8_t* to) const {
+    const std::int8_t* x = x_.data<std::int8_t>().data() + image * window_.y.in * window_.x.in * channels_;
+    std::int64_t begin = std::min(window_.x.before, width_);
+    std::int64_t end = std::clamp(window_.x.in + window_.x.before, begin, width_);
+    std::int64_t plane = rows * width_ * block_;
+    auto zeros = [&](std::int8_t* at, std::int64_t pixels) {
+      for (std::int64_t c = 0; pixels > 0 && c < channels_; c += block_, at += plane)
+        std::memset(at, 0, static_cast<std::size_t>(pixels * block_));
+    };
+    for (std::int64_t y = first; y < first + rows; ++y, to += width_ * block_) {
+      if (y < 0 || y >= window_.y.in) {
+        zeros(to, width_);
+        continue;
       }
+      zeros(to, begin);
+      copy_(x + (y * window_.x.in + begin - window_.x.before) * channels_, channels_, end - begin,
+            to + begin * block_, plane);
+      zeros(to + end * block_, width_ - end);
+    }
   }
 
   const PackedDepthwise& packed_;
   const Tensor& x_;
-  LeftImage image_;
-  std::int64_t channels_, rows_, pixels_, taps_, chunk_;
-  std::int64_t read_;          // bytes that are read of a pixel
-  std::int64_t first_copied_;  // the first pixel that is read from the copy
+  std::int64_t channels_, block_;
+  decltype(simd::Int8Routines::copy_blocks) copy_;
+  ops::Window window_;
+  std::int64_t width_;  // pixels in a row of the copy
+  std::int64_t rows_;   // of outputs in a chunk
 };
 
 }  // namespace

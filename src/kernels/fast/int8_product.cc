@@ -1,6 +1,7 @@
 #include "kernels/fast/int8_product.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "kernels/simd/simd.h"
 
@@ -16,6 +17,13 @@ std::int64_t most_segments(const PackedProduct& packed) {
 
 std::int64_t ceil_div(std::int64_t a, std::int64_t b) {
   return (a + b - 1) / b;
+}
+
+// Rows are read in units of 4 bytes, so behind each memory that is read there must be a few more.
+constexpr std::int64_t kSlack = 64;
+
+std::size_t aligned(std::int64_t bytes) {
+  return static_cast<std::size_t>((bytes + 63) / 64 * 64);
 }
 
 }  // namespace
@@ -44,8 +52,8 @@ simd::Int8Target advance(simd::Int8Target target, std::int64_t elements) {
   return target;
 }
 
-void LeftImage::point(std::int64_t first, std::int64_t count, std::int64_t stride,
-                      const std::int8_t** pointers) const {
+void LeftImage::point(const simd::Int8Routines& routines, std::int64_t first, std::int64_t count,
+                      std::int64_t stride, const std::int8_t** pointers) const {
   const ops::WindowAxis &wy = window.y, &wx = window.x;
   for (std::int64_t done = 0; done < count;) {
     std::int64_t index = first + done, ox = index % wx.out, oy = index / wx.out % wy.out;
@@ -65,12 +73,84 @@ void LeftImage::point(std::int64_t first, std::int64_t count, std::int64_t strid
         std::int64_t end = x < wx.in ? std::clamp(ceil_div(wx.in - x, wx.stride), begin, run) : begin;
         std::fill_n(to, begin, zeros);
         const std::int8_t* from = base + iy * row + x * pixel;
-        for (std::int64_t i = begin; i < end; ++i) to[i] = from + i * wx.stride * pixel;
+        std::int64_t step = wx.stride * pixel;
+        routines.point(from + begin * step, step, end - begin, to + begin);
         std::fill(to + end, to + run, zeros);
       }
     }
     done += run;
   }
+}
+
+LeftSides::LeftSides(const LeftWays& ways, const ops::Window& window, std::int64_t batch,
+                     std::int64_t channels)
+    : window_(window), batch_(batch), channels_(channels), zero_bytes_(aligned(2 * channels + kSlack)) {
+  for (bool wide : {false, true}) {
+    LeftImage& image = images[wide];
+    image.window = window;
+    if (ways.merged[wide])
+      for (ops::WindowAxis* axis : {&image.window.y, &image.window.x}) {
+        axis->in = (axis->out - 1) * axis->stride + (axis->kernel - 1) * axis->dilation + 1;
+        axis->before = axis->after = 0;
+      }
+    image.pixel = channels * (wide ? 2 : 1);
+    image.row = image.window.x.in * image.pixel;
+    image.image = image.window.y.in * image.row;
+    if (ways.merged[wide]) image.window.x.kernel = 1;
+    if (ways.copied[wide]) copy_bytes_[wide] = aligned(batch * image.image + kSlack);
+  }
+}
+
+std::size_t LeftSides::bytes() const {
+  return zero_bytes_ + copy_bytes_[0] + copy_bytes_[1];
+}
+
+void LeftSides::fill(const KernelArgs& args, std::byte* memory) {
+  auto* zeros = reinterpret_cast<std::int8_t*>(memory);
+  std::memset(zeros, 0, zero_bytes_);
+  std::int8_t* at = zeros + zero_bytes_;
+  for (bool wide : {false, true}) {
+    images[wide].zeros = zeros;
+    images[wide].data = args.inputs[0]->data<std::int8_t>().data();
+    if (copy_bytes_[wide] == 0) continue;
+    copy(args, wide, at);
+    images[wide].data = at;
+    at += copy_bytes_[wide];
+  }
+}
+
+void LeftSides::copy(const KernelArgs& args, bool wide, std::int8_t* to) const {
+  const LeftImage& image = images[wide];
+  const std::int8_t* x = args.inputs[0]->data<std::int8_t>().data();
+  auto clear = [](std::int8_t* at, std::int64_t bytes) {
+    std::memset(at, 0, static_cast<std::size_t>(bytes));
+  };
+  // The image is rows [top, top + window_.y.in) and columns [left, left + used) of the copy.
+  std::int64_t height = image.window.y.in, width = image.window.x.in;
+  std::int64_t top = window_.y.before - image.window.y.before;
+  std::int64_t left = std::min(window_.x.before - image.window.x.before, width);
+  std::int64_t used = std::min(width - left, window_.x.in);
+  constexpr std::int64_t kBytes = 1 << 16;
+  std::int64_t rows = batch_ * height, task_rows = std::max<std::int64_t>(kBytes / (image.row + 1), 1);
+  args.pool.parallel_for(ceil_div(rows, task_rows), [&](std::int64_t task) {
+    for (std::int64_t r = task * task_rows; r < std::min((task + 1) * task_rows, rows); ++r) {
+      std::int8_t* row = to + r * image.row;
+      std::int64_t y = r % height - top;
+      if (y < 0 || y >= window_.y.in) {
+        clear(row, image.row);
+        continue;
+      }
+      const std::int8_t* from = x + (r / height * window_.y.in + y) * window_.x.in * channels_;
+      std::int8_t* begin = row + left * image.pixel;
+      clear(row, left * image.pixel);
+      if (wide)
+        args.simd->i8.widen(from, reinterpret_cast<std::int16_t*>(begin), used * channels_);
+      else
+        std::memcpy(begin, from, static_cast<std::size_t>(used * channels_));
+      clear(begin + used * image.pixel, (width - left - used) * image.pixel);
+    }
+  });
+  clear(to + batch_ * image.image, kSlack);
 }
 
 std::int64_t chunk_rows(const PackedProduct& packed, std::int64_t rows, int threads) {

@@ -16,7 +16,32 @@ struct LeftImage {
 
   // Where each tap of the outputs [first, first + count), counted over all images, lies: of tap t
   // pointers[t * stride + i].
-  void point(std::int64_t first, std::int64_t count, std::int64_t stride, const std::int8_t** pointers) const;
+  void point(const simd::Int8Routines& routines, std::int64_t first, std::int64_t count, std::int64_t stride,
+             const std::int8_t** pointers) const;
+};
+
+// How the narrow [0] and the wide [1] form of a product read the image.
+struct LeftWays {
+  bool copied[2] = {};  // in scratch memory, as far as a panel wants this form
+  bool merged[2] = {};  // copied, with zeros around it: the taps of a kernel's row are one run
+};
+
+// Both forms of the left side of a convolution, with the memory they need.
+class LeftSides {
+ public:
+  LeftSides(const LeftWays& ways, const ops::Window& window, std::int64_t batch, std::int64_t channels);
+
+  std::size_t bytes() const;
+  void fill(const KernelArgs& args, std::byte* memory);  // makes the copies; `images` can be used then
+
+  LeftImage images[2];
+
+ private:
+  void copy(const KernelArgs& args, bool wide, std::int8_t* to) const;
+
+  ops::Window window_;
+  std::int64_t batch_, channels_;
+  std::size_t zero_bytes_, copy_bytes_[2] = {};
 };
 
 // Where the results of a node with the inputs x, weight, multiplier, bias?, out_scale?, residual? go; stride
@@ -54,5 +79,6 @@ void run_product(const KernelArgs& args, const Product& product, std::byte* scra
 
 // The rows of the table that other files have.
 Implementation int8_depthwise();
+Implementation int8_transpose();
 
 }  // namespace octet::fast

@@ -10,6 +10,24 @@ void widen(const std::int8_t* x, std::int16_t* y, std::int64_t count) {
   for (std::int64_t i = 0; i < count; ++i) y[i] = x[i];
 }
 
+void copy_blocks(const std::int8_t* from, std::int64_t channels, std::int64_t pixels, std::int8_t* to,
+                 std::int64_t plane) {
+  constexpr std::int64_t kBytes = 4 * kLanes;
+  for (std::int64_t i = 0; i < pixels; ++i, to += kBytes) {
+    std::int8_t* block = to;
+    std::int64_t left = channels;
+    for (; left >= kBytes; left -= kBytes, from += kBytes, block += plane) std::memcpy(block, from, kBytes);
+    if (left == 0) continue;
+    std::memset(block, 0, kBytes);
+    copy_bytes(block, from, left);
+    from += left;
+  }
+}
+
+void point(const std::int8_t* first, std::int64_t step, std::int64_t count, const std::int8_t** pointers) {
+  for (std::int64_t i = 0; i < count; ++i, first += step) pointers[i] = first;
+}
+
 }  // namespace
 
 Int8Routines int8_routines() {
@@ -18,6 +36,8 @@ Int8Routines int8_routines() {
           .depthwise = int8_depthwise,
           .sum_place = int8_sum_place,
           .weight_place = int8_weight_place,
+          .copy_blocks = copy_blocks,
+          .point = point,
           .widen = widen};
 }
 

@@ -73,15 +73,31 @@ struct Int8Channels {
 };
 constexpr std::int64_t kMaxDepthwiseTaps = 255;
 
+// A block of channels of an image with its padding: all channels of a pixel, then the next pixel.
+struct Int8Plane {
+  const std::int8_t* data;  // tap 0 of the first output
+  std::int64_t row, step;   // bytes from the taps of an output to those of the next one below and beside it
+  const std::int64_t* offsets;  // of each tap, in bytes; the last one twice when their number is odd
+  std::int64_t taps;
+  std::int64_t rows, columns;  // of outputs
+};
+
 // Convolutions and products of int8.
 struct Int8Routines {
   Int8Features features;
   void (*multiply)(const Int8Rows& rows, const Int8Panel& panel, const Int8Target& target);
-  // Run t of a row is its tap t; `units` means nothing.
-  void (*depthwise)(const Int8Rows& rows, const Int8Channels& channels, const Int8Target& target);
+  // Output (y, x) is row y * plane.columns + x of the target.
+  void (*depthwise)(const Int8Plane& plane, const Int8Channels& channels, const Int8Target& target);
   // Where a channel of a block lies among its sums and among the weights of a pair.
   std::int64_t (*sum_place)(std::int64_t channel);
   std::int64_t (*weight_place)(std::int64_t channel);
+  // Splits pixels into blocks of channels, `plane` bytes from one block of a pixel to its next; what the
+  // channels leave of the last one becomes 0.
+  void (*copy_blocks)(const std::int8_t* from, std::int64_t channels, std::int64_t pixels, std::int8_t* to,
+                      std::int64_t plane);
+  // pointers[i] = first + i * step
+  void (*point)(const std::int8_t* first, std::int64_t step, std::int64_t count,
+                const std::int8_t** pointers);
   void (*widen)(const std::int8_t* x, std::int16_t* y, std::int64_t count);
 };
 

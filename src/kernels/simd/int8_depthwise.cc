@@ -48,21 +48,25 @@ inline Ints high_words(Ints a, Ints b) {
 }
 #endif
 
+inline Ints shift_of(const Int8Channels& channels) {
+  return all_bytes(channels.shift);
+}
 inline Words zero_words() {
   return {all(0), all(0)};
 }
 
+inline Words load_weights(const std::int8_t* weights) {
+  return {load_bytes(weights), load_bytes(weights + kBytes)};
+}
 // The products of a pair of taps. kShift: `shift` is added to the bytes of the left side.
 template <bool kShift>
-inline Words products(const std::int8_t* one, const std::int8_t* two, const std::int8_t* weights,
-                      Ints shift) {
+inline Words products(const std::int8_t* one, const std::int8_t* two, Words weights, Ints shift) {
   Ints a = load_bytes(one), b = load_bytes(two);
   if constexpr (kShift) {
     a = add_bytes(a, shift);
     b = add_bytes(b, shift);
   }
-  return {pairs_of_bytes(low_bytes(a, b), load_bytes(weights)),
-          pairs_of_bytes(high_bytes(a, b), load_bytes(weights + kBytes))};
+  return {pairs_of_bytes(low_bytes(a, b), weights.low), pairs_of_bytes(high_bytes(a, b), weights.high)};
 }
 inline Words add(Words a, Words b) {
   return {add_words(a.low, b.low), add_words(a.high, b.high)};
@@ -124,13 +128,18 @@ struct Words {
   int16x8_t low, high;
 };
 
+inline Ints shift_of(const Int8Channels&) {
+  return all(0);
+}
 inline Words zero_words() {
   return {vdupq_n_s16(0), vdupq_n_s16(0)};
 }
+inline int8x16x2_t load_weights(const std::int8_t* weights) {
+  return vld2q_s8(weights);
+}
 template <bool kShift>
-inline Words products(const std::int8_t* one, const std::int8_t* two, const std::int8_t* weights, Ints) {
+inline Words products(const std::int8_t* one, const std::int8_t* two, int8x16x2_t w, Ints) {
   int8x16_t a = vld1q_s8(one), b = vld1q_s8(two);
-  int8x16x2_t w = vld2q_s8(weights);
   return {vmlal_s8(vmull_s8(vget_low_s8(a), vget_low_s8(w.val[0])), vget_low_s8(b), vget_low_s8(w.val[1])),
           vmlal_high_s8(vmull_high_s8(a, w.val[0]), b, w.val[1])};
 }
@@ -174,103 +183,154 @@ inline void store_block(std::int8_t* to, Sums sums, std::int8_t low) {
 
 #endif
 
-// The sums of a row, of which tap t is at taps[t * stride] + offset. kTaps: their number, or 0: any.
-template <bool kShift, int kTaps>
-inline Sums sums_of_row(const Int8Rows& rows, const std::int8_t* const* taps, const Int8Channels& channels,
-                        Sums sums, Ints shift) {
-  std::int64_t count = kTaps > 0 ? kTaps : rows.segments;
-  auto tap = [&](std::int64_t t) { return taps[(t < count ? t : count - 1) * rows.stride] + rows.offset; };
-  auto pair = [&](std::int64_t p) {
-    return products<kShift>(tap(2 * p), tap(2 * p + 1), channels.weights + p * 2 * kBytes, shift);
-  };
-  if constexpr (kTaps == 9) {
-    Words a = add(add(pair(0), pair(1)), pair(2));
-    return widen(sums, a, add(pair(3), pair(4)));
-  }
-  std::int64_t p = 0;
-  const std::uint8_t* groups = channels.groups;
-  for (std::int64_t round = 0; round < channels.rounds; ++round, groups += 2) {
-    Words words[2] = {pair(p++), zero_words()};
-    for (int i = 1; i < groups[0]; ++i) words[0] = add(words[0], pair(p++));
-    for (int i = 0; i < groups[1]; ++i) words[1] = add(words[1], pair(p++));
-    sums = widen(sums, words[0], words[1]);
-  }
+template <bool kShift>
+inline Sums start_of(const Int8Channels& channels) {
+  Sums sums;
+  for (int v = 0; v < 4; ++v) sums.v[v] = kShift ? load(channels.init + v * kLanes) : all(0);
   return sums;
 }
 
-inline Sums sums_of_row_wide(const Int8Rows& rows, const std::int8_t* const* taps,
-                             const Int8Channels& channels, Sums start) {
-  Sums sums = {{all(0), all(0), all(0), all(0)}};
-  for (std::int64_t t = 0; t < rows.segments; t += 2) {
-    const std::int8_t* one = taps[t * rows.stride] + rows.offset;
-    const std::int8_t* two = t + 1 < rows.segments ? taps[(t + 1) * rows.stride] + rows.offset : one;
-    sums = add_wide(sums, one, two, channels.weights + t * 2 * kBytes);
-  }
-  for (int v = 0; v < 4; ++v) sums.v[v] = add(start.v[v], shift_right<kWideShift>(sums.v[v]));
-  return sums;
-}
+// The ways to the sums of an output whose taps are at p + offsets.
 
-template <class SumsOfRow>
-void run(const Int8Rows& rows, const Int8Channels& channels, const Int8Target& target,
-         const SumsOfRow& sums_of) {
-  Sums start;
-  for (int v = 0; v < 4; ++v) start.v[v] = load(channels.init + v * kLanes);
+// 3x3 taps, side by side, in one round.
+template <bool kShift>
+class NineTaps {
+ public:
+  NineTaps(const Int8Plane& plane, const Int8Channels& channels)
+      : channels_(channels), row_(plane.offsets[3]), shift_(shift_of(channels)) {}
+
+  static bool fits(const Int8Plane& plane, const Int8Channels& channels) {
+    if (plane.taps != 9 || channels.rounds != 1 || channels.groups[0] != 3) return false;
+    for (int t = 0; t < 9; ++t)
+      if (plane.offsets[t] != t / 3 * plane.offsets[3] + t % 3 * kBytes) return false;
+    return true;
+  }
+  Sums operator()(const std::int8_t* p) const {
+    const std::int8_t *q = p + row_, *r = q + row_;
+    Words first = pair(p, p + kBytes, 0);
+    first = add(first, pair(p + 2 * kBytes, q, 1));
+    first = add(first, pair(q + kBytes, q + 2 * kBytes, 2));
+    Words second = pair(r, r + kBytes, 3);
+    second = add(second, pair(r + 2 * kBytes, r + 2 * kBytes, 4));
+    return widen(start_of<kShift>(channels_), first, second);
+  }
+
+ private:
+  Words pair(const std::int8_t* one, const std::int8_t* two, int p) const {
+    return products<kShift>(one, two, load_weights(channels_.weights + p * 2 * kBytes), shift_);
+  }
+  const Int8Channels channels_;  // a copy, which no store of a result can change
+  std::int64_t row_;
+  Ints shift_;
+};
+
+template <bool kShift>
+class AnyTaps {
+ public:
+  AnyTaps(const Int8Plane& plane, const Int8Channels& channels)
+      : channels_(channels), offsets_(plane.offsets), shift_(shift_of(channels)) {}
+
+  Sums operator()(const std::int8_t* p) const {
+    Sums sums = start_of<kShift>(channels_);
+    const std::int64_t* offsets = offsets_;
+    const std::int8_t* weights = channels_.weights;
+    auto next = [&] {
+      Words both = products<kShift>(p + offsets[0], p + offsets[1], load_weights(weights), shift_);
+      offsets += 2;
+      weights += 2 * kBytes;
+      return both;
+    };
+    const std::uint8_t* groups = channels_.groups;
+    for (std::int64_t round = 0; round < channels_.rounds; ++round, groups += 2) {
+      Words first = next(), second = zero_words();
+      for (int i = 1; i < groups[0]; ++i) first = add(first, next());
+      for (int i = 0; i < groups[1]; ++i) second = add(second, next());
+      sums = widen(sums, first, second);
+    }
+    return sums;
+  }
+
+ private:
+  const Int8Channels channels_;
+  const std::int64_t* offsets_;
+  Ints shift_;
+};
+
+class WideTaps {
+ public:
+  WideTaps(const Int8Plane& plane, const Int8Channels& channels)
+      : offsets_(plane.offsets), taps_(plane.taps), weights_(channels.weights) {}
+
+  Sums operator()(const std::int8_t* p) const {
+    Sums sums = {{all(0), all(0), all(0), all(0)}};
+    for (std::int64_t t = 0; t < taps_; t += 2)
+      sums = add_wide(sums, p + offsets_[t], p + offsets_[t + 1], weights_ + t * 2 * kBytes);
+    for (Ints& v : sums.v) v = shift_right<kWideShift>(v);
+    return sums;
+  }
+
+ private:
+  const std::int64_t* offsets_;
+  std::int64_t taps_;
+  const std::int8_t* weights_;
+};
+
+template <class Way>
+void run(const Int8Plane& given, const Int8Channels& channels, const Int8Target& target) {
+  const Int8Plane plane = given;  // copies, which no store of a result can change
+  const Way sums_of(plane, channels);
   const ByteClamp clamp(target);
   if (clamp.possible) {
     const ClampedInts clamped(clamp);
+    const float *multiplier = channels.multiplier, *bias = channels.bias;
+    std::int64_t columns = channels.columns, stride = target.stride;
     std::int8_t* to = target.integers;
-    for (std::int64_t r = 0; r < rows.rows; ++r, to += target.stride) {
-      Sums sums = sums_of(rows.pointers + r, start);
-      for (int v = 0; v < 4; ++v)
-        sums.v[v] =
-            clamped(sums.v[v], load(channels.multiplier + v * kLanes), load(channels.bias + v * kLanes));
-      if (channels.columns == kBytes) {
-        store_block(to, sums, clamp.low);
-      } else {
-        std::int8_t bytes[kBytes];
-        store_block(bytes, sums, clamp.low);
-        copy_bytes(to, bytes, channels.columns);
+    for (std::int64_t y = 0; y < plane.rows; ++y) {
+      const std::int8_t* p = plane.data + y * plane.row;
+      for (std::int64_t x = 0; x < plane.columns; ++x, p += plane.step, to += stride) {
+        Sums sums = sums_of(p);
+        for (int v = 0; v < 4; ++v)
+          sums.v[v] = clamped(sums.v[v], load(multiplier + v * kLanes), load(bias + v * kLanes));
+        if (columns == kBytes) {
+          store_block(to, sums, clamp.low);
+        } else {
+          std::int8_t bytes[kBytes];
+          store_block(bytes, sums, clamp.low);
+          copy_bytes(to, bytes, columns);
+        }
       }
     }
     return;
   }
   alignas(64) std::int32_t block[kBlockRows * kBytes];
-  for (std::int64_t first = 0; first < rows.rows; first += kBlockRows) {
-    std::int64_t count = rows.rows - first < kBlockRows ? rows.rows - first : kBlockRows;
-    for (std::int64_t r = 0; r < count; ++r)
-      store_in_order(block + r * kBytes, sums_of(rows.pointers + first + r, start));
-    finish<4>(block, count, channels.plain, channels.plain + kBytes, channels.columns, target, first);
-  }
+  for (std::int64_t y = 0; y < plane.rows; ++y)
+    for (std::int64_t first = 0; first < plane.columns; first += kBlockRows) {
+      std::int64_t count = plane.columns - first < kBlockRows ? plane.columns - first : kBlockRows;
+      const std::int8_t* p = plane.data + y * plane.row + first * plane.step;
+      for (std::int64_t x = 0; x < count; ++x, p += plane.step)
+        store_in_order(block + x * kBytes, sums_of(p));
+      finish<4>(block, count, channels.plain, channels.plain + kBytes, channels.columns, target,
+                y * plane.columns + first);
+    }
 }
 
 template <bool kShift>
-void run_narrow(const Int8Rows& rows, const Int8Channels& channels, const Int8Target& target) {
-#if defined(__AVX2__)
-  Ints shift = all_bytes(channels.shift);
-#else
-  Ints shift = all(0);
-#endif
-  if (rows.segments == 9 && channels.rounds == 1 && channels.groups[0] == 3)
-    run(rows, channels, target, [&](const std::int8_t* const* taps, Sums start) {
-      return sums_of_row<kShift, 9>(rows, taps, channels, start, shift);
-    });
+void run_narrow(const Int8Plane& plane, const Int8Channels& channels, const Int8Target& target) {
+  if (NineTaps<kShift>::fits(plane, channels))
+    run<NineTaps<kShift>>(plane, channels, target);
   else
-    run(rows, channels, target, [&](const std::int8_t* const* taps, Sums start) {
-      return sums_of_row<kShift, 0>(rows, taps, channels, start, shift);
-    });
+    run<AnyTaps<kShift>>(plane, channels, target);
 }
 
 }  // namespace
 
-void int8_depthwise(const Int8Rows& rows, const Int8Channels& channels, const Int8Target& target) {
+void int8_depthwise(const Int8Plane& plane, const Int8Channels& channels, const Int8Target& target) {
   if (channels.wide)
-    run(rows, channels, target, [&](const std::int8_t* const* taps, Sums start) {
-      return sums_of_row_wide(rows, taps, channels, start);
-    });
+    run<WideTaps>(plane, channels, target);
   else if (channels.shift)
-    run_narrow<true>(rows, channels, target);
+    run_narrow<true>(plane, channels, target);
   else
-    run_narrow<false>(rows, channels, target);
+    run_narrow<false>(plane, channels, target);
 }
 
 std::int64_t int8_sum_place(std::int64_t channel) {

@@ -220,6 +220,41 @@ TEST(FastQMatmul, GivesTheIntegersOfTheReference) {
                       {{"x_num_col_dims", std::int64_t{1}}}, {1, 2});
 }
 
+TEST(FastQConv2dTranspose, GivesTheIntegersOfTheReference) {
+  struct Case {
+    Shape x, w;  // w: input channels, output channels of a group, kernel height and width
+    Attrs attrs;
+  };
+  using Groups = std::int64_t;
+  const std::vector<Case> cases = {
+      {{1, 8, 5, 6}, {8, 12, 2, 2}, {{"strides", Ints{2, 2}}}},
+      {{2, 6, 4, 5}, {6, 9, 3, 3}, {{"strides", Ints{2, 2}}, {"paddings", Ints{1, 1, 1, 1}}}},
+      {{1, 16, 7, 3}, {16, 24, 4, 4}, {{"strides", Ints{2, 2}}, {"paddings", Ints{1, 1, 1, 1}}}},
+      {{1, 5, 4, 4}, {5, 3, 2, 3}, {{"strides", Ints{3, 4}}, {"output_padding", Ints{1, 2}}}},
+      {{1, 4, 6, 5}, {4, 8, 3, 3}, {{"dilations", Ints{2, 3}}, {"paddings", Ints{0, 1, 2, 0}}}},
+      {{1, 4, 5, 5}, {4, 7, 3, 2}, {{"dilations", Ints{3, 2}}, {"strides", Ints{2, 3}}}},
+      {{1, 12, 4, 4}, {12, 5, 2, 2}, {{"strides", Ints{2, 2}}, {"groups", Groups{3}}}},
+      {{1, 6, 3, 3}, {6, 2, 3, 3}, {{"strides", Ints{2, 1}}, {"groups", Groups{6}}}},
+      {{1, 8, 1, 1}, {8, 8, 1, 1}, {}},
+      {{1, 3, 4, 60}, {3, 4, 1, 1}, {{"strides", Ints{9, 9}}}},
+  };
+  for (const Case& c : cases)
+    for (Range range : {kAll, kRelu, kHardSwish})
+      for (int size : {30, 128}) {
+        Attrs attrs = c.attrs;
+        with_range(attrs, range);
+        attrs["activation"] = std::string("relu");
+        auto it = attrs.find("groups");
+        std::int64_t channels = c.w[1] * (it == attrs.end() ? 1 : std::get<std::int64_t>(it->second));
+        expect_as_reference("qconv2d_transpose",
+                            {in_range(random_int8s(c.x, 1), range), weights(c.w, 2, size),
+                             random_floats({channels}, 3, 1e-4f, 3e-4f), random_floats({channels}, 4),
+                             Tensor::of<float>({1}, {2.0f})},
+                            attrs, {1, 2, 3, 4}, 0, 2);
+        if (HasFatalFailure()) return;
+      }
+}
+
 // What is not constant can't be packed; the reference kernel runs it.
 TEST(FastQConv2d, TakesWeightsThatAreNotConstant) {
   expect_as_reference("qconv2d",
