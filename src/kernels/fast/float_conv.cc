@@ -1,7 +1,8 @@
+#include "kernels/fast/float_conv.h"
+
 #include <algorithm>
 
 #include "kernels/fast/fast.h"
-#include "kernels/fast/float_conv.h"
 
 // conv2d as a product of matrices: a row for each output pixel, with the pixels under the kernel found by
 // pointers instead of being copied to a matrix.

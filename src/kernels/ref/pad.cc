@@ -1,6 +1,7 @@
+#include "kernels/ref/pad.h"
+
 #include <algorithm>
 
-#include "kernels/ref/pad.h"
 #include "kernels/ref/ref.h"
 
 namespace octet::ref {
