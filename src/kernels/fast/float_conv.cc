@@ -19,12 +19,11 @@ struct PreparedConv : Prepared {
 
 }  // namespace
 
-std::shared_ptr<const Prepared> prepare_conv(const PrepareArgs& args) {
+std::shared_ptr<const Prepared> pack_conv(const simd::FloatRoutines& routines, const Tensor& weight,
+                                          const Tensor& bias, std::int64_t groups) {
   auto prepared = std::make_shared<PreparedConv>();
   PreparedConv& p = *prepared;
-  const simd::FloatRoutines& routines = args.simd->f32;
-  Tensor weight = args.constant(1).aligned(), bias = args.constant(2);
-  p.groups = attr<std::int64_t>(args.node, "groups");
+  p.groups = groups;
   p.out_channels = weight.dim(0);
   p.group_channels = weight.dim(1);
   p.kernel_h = weight.dim(2);
@@ -41,8 +40,7 @@ std::shared_ptr<const Prepared> prepare_conv(const PrepareArgs& args) {
     pack_panels(routines, depth, columns, at, p.weights.mutable_data<float>().data() + group * p.group_size);
     if (bias.empty()) continue;
     Tensor part(DType::kFloat32, {columns});
-    std::copy_n(bias.aligned().data<float>().begin() + group * columns, columns,
-                part.mutable_data<float>().begin());
+    std::copy_n(bias.data<float>().begin() + group * columns, columns, part.mutable_data<float>().begin());
     p.bias.push_back(pack_bias(routines, part));
   }
   p.zeros.assign(static_cast<std::size_t>(p.group_channels * p.kernel_w), 0.0f);
@@ -50,6 +48,11 @@ std::shared_ptr<const Prepared> prepare_conv(const PrepareArgs& args) {
 }
 
 namespace {
+
+std::shared_ptr<const Prepared> prepare_conv(const PrepareArgs& args) {
+  return pack_conv(args.simd->f32, args.constant(1).aligned(), args.constant(2).aligned(),
+                   attr<std::int64_t>(args.node, "groups"));
+}
 
 // The places of the pixels under the kernel, for some output pixels in a row.
 class Pieces {

@@ -4,7 +4,9 @@
 // The direct convolution, for implementations that fall back to it.
 namespace octet::fast {
 
-std::shared_ptr<const Prepared> prepare_conv(const PrepareArgs& args);
+// `bias` may be empty.
+std::shared_ptr<const Prepared> pack_conv(const simd::FloatRoutines& routines, const Tensor& weight,
+                                          const Tensor& bias, std::int64_t groups);
 void run_conv(const KernelArgs& args);
 
 }  // namespace octet::fast

@@ -14,21 +14,27 @@ namespace {
 
 constexpr int kPositions = 36;
 
+// Both ways to pack the weights, each when an image first wants it: one is four times the size of the other.
 struct PreparedWinograd : Prepared {
-  std::shared_ptr<const Prepared> direct;  // for images that are too small
-  Tensor weight, bias;
+  Tensor weight, bias;  // as they are in the graph
+  Tensor packed_bias;
   std::vector<float> zeros;
 
-  // Four times the size of the weights, so they are made when an image wants them.
   const float* transformed(const simd::FloatRoutines& routines) const {
-    std::call_once(once_, [&] { transform(routines); });
+    std::call_once(transformed_once_, [&] { transform(routines); });
     return weights_.data<float>().data();
+  }
+  // For images that are too small.
+  const Prepared* direct(const simd::FloatRoutines& routines) const {
+    std::call_once(direct_once_, [&] { direct_ = pack_conv(routines, weight, bias, 1); });
+    return direct_.get();
   }
 
  private:
   void transform(const simd::FloatRoutines& routines) const;
-  mutable std::once_flag once_;
+  mutable std::once_flag transformed_once_, direct_once_;
   mutable Tensor weights_;
+  mutable std::shared_ptr<const Prepared> direct_;
 };
 
 void PreparedWinograd::transform(const simd::FloatRoutines& routines) const {
@@ -80,9 +86,9 @@ bool fits_winograd(const PrepareArgs& args) {
 
 std::shared_ptr<const Prepared> prepare_winograd(const PrepareArgs& args) {
   auto prepared = std::make_shared<PreparedWinograd>();
-  prepared->direct = prepare_conv(args);
   prepared->weight = args.constant(1).aligned();
-  prepared->bias = pack_bias(args.simd->f32, args.constant(2));
+  prepared->bias = args.constant(2).aligned();
+  prepared->packed_bias = pack_bias(args.simd->f32, prepared->bias);
   prepared->zeros.assign(static_cast<std::size_t>(prepared->weight.dim(1)), 0.0f);
   return prepared;
 }
@@ -92,6 +98,7 @@ struct Blocks {
   std::int64_t tiles = 0, block = 0;  // tiles in all and in a block
   std::int64_t count = 0, slots = 0;  // of blocks; of blocks that are worked on at the same time
   std::int64_t input_step = 0, output_step = 0;
+  bool together = false;  // all threads work on the one block
 
   explicit Blocks(const KernelArgs& args) {
     const auto& p = static_cast<const PreparedWinograd&>(*args.prepared);
@@ -104,10 +111,11 @@ struct Blocks {
     constexpr std::int64_t kCacheBytes = 384 << 10;
     block = std::clamp<std::int64_t>(kCacheBytes / (kPositions * 4 * (in + columns)), 24, 96);
     count = divide_up(tiles, block);
-    if (args.pool.threads() > 1)
-      count = std::max(count, std::min<std::int64_t>(2 * args.pool.threads(), tiles / 12));
+    // With few blocks for a thread, all threads work on all tiles, step by step.
+    together = args.pool.threads() > 1 && count < 3 * args.pool.threads();
+    if (together) count = 1;
     count = std::max<std::int64_t>(count, 1);
-    block = round_up(divide_up(tiles, count), count == 1 ? 1 : 6);
+    block = std::max<std::int64_t>(round_up(divide_up(tiles, count), count == 1 ? 1 : 6), 1);
     count = divide_up(tiles, block);
     slots = std::min<std::int64_t>(count, args.pool.threads());
     input_step = spread(block * in);
@@ -130,7 +138,7 @@ void run_winograd(const KernelArgs& args) {
   Blocks blocks(args);
   if (!blocks.worth_it()) {
     KernelArgs direct = args;
-    direct.prepared = p.direct.get();
+    direct.prepared = p.direct(args.simd->f32);
     return run_conv(direct);
   }
   const simd::FloatRoutines& routines = args.simd->f32;
@@ -142,48 +150,67 @@ void run_winograd(const KernelArgs& args) {
   const float* weights = p.transformed(routines);
   Epilogue epilogue = read_epilogue(args.node, args.input(3)), nothing;
   simd::FloatTarget target = find_target(args, epilogue, out[1]);
+  auto* memory = reinterpret_cast<float*>(args.scratch.data());
+  simd::FloatWinograd whole{.x = x.data<float>().data(),
+                            .in_h = x.dim(2),
+                            .in_w = x.dim(3),
+                            .channels = channels,
+                            .before_y = window.y.before,
+                            .before_x = window.x.before,
+                            .out_h = out[2],
+                            .out_w = out[3],
+                            .out_channels = out[1],
+                            .first = 0,
+                            .count = blocks.tiles,
+                            .input = memory,
+                            .input_step = blocks.input_step,
+                            .output = memory + kPositions * blocks.input_step,
+                            .output_step = blocks.output_step,
+                            .zeros = p.zeros.data(),
+                            .bias = data_or_null(p.packed_bias),
+                            .target = target};
+  auto multiply = [&](const simd::FloatWinograd& w, std::int64_t position) {
+    std::vector<const float*> rows(static_cast<std::size_t>(w.count));
+    for (std::int64_t i = 0; i < w.count; ++i)
+      rows[static_cast<std::size_t>(i)] = w.input + position * w.input_step + i * in;
+    routines.multiply(
+        {.pieces = rows.data(),
+         .piece_step = w.count,
+         .taps = 1,
+         .depth = channels,
+         .rows = w.count,
+         .weights = weights + position * size,
+         .bias = nullptr,
+         .columns = out[1],
+         .alpha = 1,
+         .target = {.epilogue = &nothing, .floats = w.output + position * w.output_step, .stride = columns}});
+  };
+  if (blocks.together) {
+    constexpr std::int64_t kTiles = 4;
+    auto piece = [&](std::int64_t i) {
+      simd::FloatWinograd w = whole;
+      w.first = i * kTiles;
+      w.count = std::min(kTiles, blocks.tiles - w.first);
+      w.input += w.first * in;
+      w.output += w.first * columns;
+      return w;
+    };
+    std::int64_t pieces = divide_up(blocks.tiles, kTiles);
+    args.pool.parallel_for(pieces, [&](std::int64_t i) { routines.winograd_input(piece(i)); });
+    args.pool.parallel_for(kPositions, [&](std::int64_t position) { multiply(whole, position); });
+    args.pool.parallel_for(pieces, [&](std::int64_t i) { routines.winograd_output(piece(i)); });
+    return;
+  }
   std::atomic<std::int64_t> next{0};
   args.pool.parallel_for(blocks.slots, [&](std::int64_t slot) {
-    float* memory = reinterpret_cast<float*>(args.scratch.data()) + slot * blocks.slot_size();
-    simd::FloatWinograd w{.x = x.data<float>().data(),
-                          .in_h = x.dim(2),
-                          .in_w = x.dim(3),
-                          .channels = channels,
-                          .before_y = window.y.before,
-                          .before_x = window.x.before,
-                          .out_h = out[2],
-                          .out_w = out[3],
-                          .out_channels = out[1],
-                          .first = 0,
-                          .count = 0,
-                          .input = memory,
-                          .input_step = blocks.input_step,
-                          .output = memory + kPositions * blocks.input_step,
-                          .output_step = blocks.output_step,
-                          .zeros = p.zeros.data(),
-                          .bias = data_or_null(p.bias),
-                          .target = target};
-    std::vector<const float*> rows(static_cast<std::size_t>(blocks.block));
+    simd::FloatWinograd w = whole;
+    w.input += slot * blocks.slot_size();
+    w.output += slot * blocks.slot_size();
     for (std::int64_t block; (block = next.fetch_add(1)) < blocks.count;) {
       w.first = block * blocks.block;
       w.count = std::min(blocks.block, blocks.tiles - w.first);
       routines.winograd_input(w);
-      for (std::int64_t position = 0; position < kPositions; ++position) {
-        for (std::int64_t i = 0; i < w.count; ++i)
-          rows[static_cast<std::size_t>(i)] = w.input + position * w.input_step + i * in;
-        routines.multiply(
-            {.pieces = rows.data(),
-             .piece_step = w.count,
-             .taps = 1,
-             .depth = channels,
-             .rows = w.count,
-             .weights = weights + position * size,
-             .bias = nullptr,
-             .columns = out[1],
-             .alpha = 1,
-             .target = {
-                 .epilogue = &nothing, .floats = w.output + position * w.output_step, .stride = columns}});
-      }
+      for (std::int64_t position = 0; position < kPositions; ++position) multiply(w, position);
       routines.winograd_output(w);
     }
   });
