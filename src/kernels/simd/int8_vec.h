@@ -216,7 +216,7 @@ inline void store_bytes(std::int8_t* p, const Ints (&v)[kVectors], std::int8_t l
 template <int kVectors>
 inline void store_bytes_first(std::int8_t* p, const Ints (&v)[kVectors], std::int8_t low,
                               std::int64_t count) {
-  std::int8_t bytes[kVectors * kLanes];
+  std::int8_t bytes[kMaxVectors * kLanes];
   store_bytes<kVectors>(bytes, v, low);
   copy_bytes(p, bytes, count);
 }
