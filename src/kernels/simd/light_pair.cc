@@ -52,8 +52,48 @@ inline void combine(const typename Operand::Element* x, std::int64_t x_row, cons
   }
 }
 
+// The same to int8, without an activation function.
+template <bool kMovesX, bool kMovesY, class Operand, class Function, class Quantize>
+inline void combine_int8(const typename Operand::Element* x, std::int64_t x_row, const Operand& of_x,
+                         const typename Operand::Element* y, std::int64_t y_row, const Operand& of_y,
+                         std::int8_t* z, std::int64_t rows, std::int64_t columns, const Function& function,
+                         const Quantize& quantize_lanes) {
+  for (std::int64_t row = 0; row < rows; ++row, x += x_row, y += y_row, z += columns) {
+    Floats fixed_x = zeros(), fixed_y = zeros();
+    if constexpr (!kMovesX) fixed_x = of_x.one(x);
+    if constexpr (!kMovesY) fixed_y = of_y.one(y);
+    auto whole = [&](std::int64_t i) {
+      return quantize_lanes(function(kMovesX ? of_x.at(x + i) : fixed_x, kMovesY ? of_y.at(y + i) : fixed_y));
+    };
+    std::int64_t i = 0;
+#if defined(__AVX2__) && !defined(__AVX512F__)
+    for (; i + 16 <= columns; i += 16) {
+      __m256i words = _mm256_packs_epi32(_mm256_cvttps_epi32(whole(i)), _mm256_cvttps_epi32(whole(i + 8)));
+      words = _mm256_permute4x64_epi64(words, 0xd8);
+      _mm_storeu_si128(reinterpret_cast<__m128i*>(z + i),
+                       _mm_packs_epi16(_mm256_castsi256_si128(words), _mm256_extracti128_si256(words, 1)));
+    }
+#endif
+    for (; i + kLanes <= columns; i += kLanes) store_int8(z + i, whole(i));
+    if (std::int64_t rest = columns - i; rest > 0)
+      store_int8_first(z + i,
+                       quantize_lanes(function(kMovesX ? of_x.first(x + i, rest) : fixed_x,
+                                               kMovesY ? of_y.first(y + i, rest) : fixed_y)),
+                       rest);
+  }
+}
+
+// Calls use with x_moves and y_moves as template arguments.
+template <class Use>
+inline void with_moves(const PairRows& p, const Use& use) {
+  if (p.x_moves)
+    p.y_moves ? use.template operator()<true, true>() : use.template operator()<true, false>();
+  else
+    p.y_moves ? use.template operator()<false, true>() : use.template operator()<false, false>();
+}
+
 // Piece by piece, so that what a piece has made is still in the nearest cache when the epilogue takes it.
-template <class Operand, class Function>
+template <bool kHasEpilogue, class Operand, class Function>
 void run(const PairRows& p, const Operand& of_x, const Operand& of_y, const Function& function) {
   using Element = typename Operand::Element;
   constexpr std::int64_t kPiece = 1024;
@@ -63,6 +103,18 @@ void run(const PairRows& p, const Operand& of_x, const Operand& of_y, const Func
   std::int64_t rows_a_piece = columns_a_piece < p.columns ? 1 : kPiece / columns_a_piece;
   bool activates = p.epilogue->activation != Activation::kNone;
   const Element *x = static_cast<const Element*>(p.x), *y = static_cast<const Element*>(p.y);
+  // Rows that only become int8 need no place in between. In place, a vector of x is read before it is
+  // overwritten; there is none where x is float.
+  if constexpr (kHasEpilogue)
+    if (p.integers && !p.floats && !activates) {
+      with_quantizer(p.epilogue->quantizer, [&](auto quantize_lanes) {
+        with_moves(p, [&]<bool kMovesX, bool kMovesY>() {
+          combine_int8<kMovesX, kMovesY>(x, p.x_row, of_x, y, p.y_row, of_y, p.integers, p.rows, p.columns,
+                                         function, quantize_lanes);
+        });
+      });
+      return;
+    }
   for (std::int64_t row = 0; row < p.rows; row += rows_a_piece) {
     std::int64_t rows = rows_a_piece < p.rows - row ? rows_a_piece : p.rows - row;
     for (std::int64_t column = 0; column < p.columns; column += columns_a_piece) {
@@ -71,13 +123,9 @@ void run(const PairRows& p, const Operand& of_x, const Operand& of_y, const Func
       float* z = p.floats ? p.floats + index : buffer;
       const Element* from_x = x + row * p.x_row + (p.x_moves ? column : 0);
       const Element* from_y = y + row * p.y_row + (p.y_moves ? column : 0);
-      auto go = [&]<bool kMovesX, bool kMovesY>() {
+      with_moves(p, [&]<bool kMovesX, bool kMovesY>() {
         combine<kMovesX, kMovesY>(from_x, p.x_row, of_x, from_y, p.y_row, of_y, z, rows, columns, function);
-      };
-      if (p.x_moves)
-        p.y_moves ? go.template operator()<true, true>() : go.template operator()<true, false>();
-      else
-        p.y_moves ? go.template operator()<false, true>() : go.template operator()<false, false>();
+      });
       if (activates) activate(*p.epilogue, z, z, rows * columns);
       if (p.integers) quantize(p.epilogue->quantizer, z, p.integers + index, rows * columns);
     }
@@ -90,26 +138,26 @@ void pair(const PairRows& p) {
   FloatOperand plain;
   switch (p.op) {
     case Pair::kAdd:
-      return run(p, plain, plain, [](Floats a, Floats b) { return add(a, b); });
+      return run<true>(p, plain, plain, [](Floats a, Floats b) { return add(a, b); });
     case Pair::kSub:
-      return run(p, plain, plain, [](Floats a, Floats b) { return sub(a, b); });
+      return run<false>(p, plain, plain, [](Floats a, Floats b) { return sub(a, b); });
     case Pair::kMul:
-      return run(p, plain, plain, [](Floats a, Floats b) { return mul(a, b); });
+      return run<true>(p, plain, plain, [](Floats a, Floats b) { return mul(a, b); });
     case Pair::kDiv:
-      return run(p, plain, plain, [](Floats a, Floats b) { return div(a, b); });
+      return run<false>(p, plain, plain, [](Floats a, Floats b) { return div(a, b); });
     case Pair::kMax:
-      return run(p, plain, plain, [](Floats a, Floats b) { return max(a, b); });
+      return run<false>(p, plain, plain, [](Floats a, Floats b) { return max(a, b); });
     case Pair::kMin:
-      return run(p, plain, plain, [](Floats a, Floats b) { return min(a, b); });
+      return run<false>(p, plain, plain, [](Floats a, Floats b) { return min(a, b); });
   }
 }
 
 void pair_int8(const PairRows& p) {
   Int8Operand x{all(p.x_step)}, y{all(p.y_step)};
   if (p.op == Pair::kAdd)
-    run(p, x, y, [](Floats a, Floats b) { return add(a, b); });
+    run<true>(p, x, y, [](Floats a, Floats b) { return add(a, b); });
   else
-    run(p, x, y, [](Floats a, Floats b) { return mul(a, b); });
+    run<true>(p, x, y, [](Floats a, Floats b) { return mul(a, b); });
 }
 
 void scale_rows(const float* x, const float* a, const float* b, bool by_column, float* y, std::int64_t rows,
