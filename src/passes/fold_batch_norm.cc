@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 #include <optional>
 
@@ -13,7 +14,31 @@ struct Affine {
   std::vector<double> a, b;
 };
 
-std::optional<Affine> affine_of(const Graph& graph, const Node& norm, std::int64_t channels) {
+// mul by, or add of, a constant: one number, or one a channel. `made` is what the layer makes.
+std::optional<Affine> affine_of_pair(const Graph& graph, const Node& layer, const Node& pair,
+                                     std::int64_t channels) {
+  ValueId made = layer.outputs[0];
+  if (!is_open(pair) || pair.inputs[0] == pair.inputs[1]) return std::nullopt;
+  std::size_t side = pair.inputs[0] == made ? 1 : 0;
+  const Value& value = graph.value(pair.inputs[side]);
+  std::int64_t axis = attr<std::int64_t>(pair, "axis");
+  if (!value.is_constant() || value.dtype != DType::kFloat32) return std::nullopt;
+  bool one = value.constant.size() == 1 && value.shape.size() <= 4;
+  if (!one && (side == 0 || !lies_along_channels(graph, layer, value.shape, axis))) return std::nullopt;
+  Tensor aligned = value.constant.aligned();
+  Affine affine;
+  for (std::size_t c = 0; c < static_cast<std::size_t>(channels); ++c) {
+    double number = static_cast<double>(aligned.data<float>()[one ? 0 : c]);
+    affine.a.push_back(pair.op == "mul" ? number : 1.0);
+    affine.b.push_back(pair.op == "mul" ? 0.0 : number);
+  }
+  return affine;
+}
+
+std::optional<Affine> affine_of(const Graph& graph, const Node& layer, const Node& norm,
+                                std::int64_t channels) {
+  if (norm.op == "mul" || norm.op == "add") return affine_of_pair(graph, layer, norm, channels);
+  if (norm.op != "batch_norm" || norm.inputs[0] != layer.outputs[0]) return std::nullopt;
   std::vector<std::span<const float>> parts;
   std::vector<Tensor> aligned;
   for (std::size_t i = 1; i < 5; ++i) {
@@ -54,43 +79,55 @@ std::optional<std::int64_t> inner_of(const Node& layer, const Shape& weight) {
   return std::nullopt;
 }
 
+// Folds what reads the layer into it, if it can.
+bool fold_next(Graph& graph, const Uses& uses, Node& layer, std::size_t* folded) {
+  bool integer = layer.op == "qconv2d" || layer.op == "qconv2d_transpose";
+  EpilogueSlots slots = epilogue_slots(layer);
+  if (!is_open(layer) || input_of(layer, slots.residual) != kNoValue) return false;
+  Node* norm = only_reader(graph, uses, layer);
+  if (!norm) return false;
+  // Floats: into the weights. Integers: into the multipliers, the weights stay those of the file.
+  int factor_slot = integer ? 2 : 1;
+  const Value& factor = graph.value(layer.inputs[static_cast<std::size_t>(factor_slot)]);
+  std::int64_t channels = channels_of(graph, layer);
+  if (!factor.is_constant() || factor.dtype != DType::kFloat32) return false;
+  std::optional<std::int64_t> inner = integer ? 1 : inner_of(layer, factor.shape);
+  if (!inner || (integer && factor.constant.size() != channels)) return false;
+  ValueId bias = input_of(layer, slots.bias);
+  if (bias != kNoValue && !graph.value(bias).is_constant()) return false;
+  std::optional<Affine> affine = affine_of(graph, layer, *norm, channels);
+  if (!affine) return false;
+
+  std::string name = graph.value(norm->outputs[0]).name;
+  bool scales = std::any_of(affine->a.begin(), affine->a.end(), [](double a) { return a != 1; });
+  Tensor biases(DType::kFloat32, {channels});
+  Tensor old = bias == kNoValue ? Tensor() : graph.value(bias).constant.aligned();
+  for (std::size_t c = 0; c < affine->b.size(); ++c) {
+    double before = old.empty() ? 0.0 : static_cast<double>(old.data<float>()[c]);
+    biases.mutable_data<float>()[c] = static_cast<float>(before * affine->a[c] + affine->b[c]);
+  }
+  if (scales) {
+    Tensor factors = scaled(factor.constant, affine->a, *inner);
+    *folded += factors.size_bytes();
+    set_input(layer, factor_slot, graph.add_constant(name + ".scaled", std::move(factors)));
+  }
+  set_input(layer, slots.bias, graph.add_constant(name + ".bias", std::move(biases)));
+  take_over(layer, *norm);
+  return true;
+}
+
 }  // namespace
 
 void fold_batch_norm(Graph& graph) {
   Uses uses(graph);
   std::size_t folded = 0;  // bytes of weights that were read from the file and are not needed any more
+  constexpr std::size_t kReleaseEvery = 8 << 20;
   for (Node& layer : graph.nodes) {
-    bool integer = layer.op == "qconv2d" || layer.op == "qconv2d_transpose";
-    if (!integer && layer.op != "conv2d" && layer.op != "conv2d_transpose") continue;
-    EpilogueSlots slots = epilogue_slots(layer);
-    if (!is_open(layer) || input_of(layer, slots.residual) != kNoValue) continue;
-    Node* norm = only_reader(graph, uses, layer);
-    if (!norm || norm->op != "batch_norm" || norm->inputs[0] != layer.outputs[0]) continue;
-    // Floats: into the weights. Integers: into the multipliers, the weights stay those of the file.
-    int factor_slot = integer ? 2 : 1;
-    const Value& factor = graph.value(layer.inputs[static_cast<std::size_t>(factor_slot)]);
-    std::int64_t channels = channels_of(graph, layer);
-    if (!factor.is_constant() || factor.dtype != DType::kFloat32) continue;
-    std::optional<std::int64_t> inner = integer ? 1 : inner_of(layer, factor.shape);
-    if (!inner || (integer && factor.constant.size() != channels)) continue;
-    ValueId bias = input_of(layer, slots.bias);
-    if (bias != kNoValue && !graph.value(bias).is_constant()) continue;
-    std::optional<Affine> affine = affine_of(graph, *norm, channels);
-    if (!affine) continue;
-
-    std::string name = graph.value(norm->outputs[0]).name;
-    Tensor factors = scaled(factor.constant, affine->a, *inner);
-    Tensor biases(DType::kFloat32, {channels});
-    Tensor old = bias == kNoValue ? Tensor() : graph.value(bias).constant.aligned();
-    for (std::size_t c = 0; c < affine->b.size(); ++c) {
-      double before = old.empty() ? 0.0 : static_cast<double>(old.data<float>()[c]);
-      biases.mutable_data<float>()[c] = static_cast<float>(before * affine->a[c] + affine->b[c]);
+    if (layer.op != "qconv2d" && layer.op != "qconv2d_transpose" && layer.op != "conv2d" &&
+        layer.op != "conv2d_transpose")
+      continue;
+    while (fold_next(graph, uses, layer, &folded)) {
     }
-    folded += factors.size_bytes();
-    set_input(layer, factor_slot, graph.add_constant(name + ".scaled", std::move(factors)));
-    set_input(layer, slots.bias, graph.add_constant(name + ".bias", std::move(biases)));
-    take_over(layer, *norm);
-    constexpr std::size_t kReleaseEvery = 8 << 20;
     if (folded < kReleaseEvery || !graph.source) continue;
     graph.source->release_memory();
     folded = 0;

@@ -32,6 +32,7 @@ void optimize(Graph& graph, const Evaluate& evaluate) {
   fuse_bias(graph);
   fold_batch_norm(graph);
   fuse_bias(graph);
+  fuse_scale(graph);
   fuse_residual(graph);
   fuse_activation(graph);
   fuse_quantize(graph);

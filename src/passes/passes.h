@@ -32,9 +32,12 @@ void lower_to_integer(Graph& graph);
 // A constant that is added to each output channel of a convolution or product becomes its bias.
 void fuse_bias(Graph& graph);
 
-// A batch norm behind a convolution goes into its weights and bias; behind an integer convolution into the
-// multipliers and bias of its epilogue.
+// A batch norm behind a convolution, or another scaling or shift by constants, goes into its weights and
+// bias; behind an integer convolution into the multipliers and bias of its epilogue.
 void fold_batch_norm(Graph& graph);
+
+// A mul by one number and an add of another become one scale node.
+void fuse_scale(Graph& graph);
 
 // A tensor of equal shape that is added to what a convolution or product makes becomes its residual.
 void fuse_residual(Graph& graph);

@@ -1,5 +1,6 @@
 """The octet program as the tests drive it: through its command line, as a user does."""
 
+import json
 import os
 import pathlib
 import resource
@@ -18,10 +19,15 @@ def call(*arguments, timeout=120, memory=None):
                           timeout=timeout, preexec_fn=limit)
 
 
-def run(model, inputs, outputs, threads=1):
+def isas():
+    """The names for --isa that work on this machine."""
+    return [isa["name"] for isa in json.loads(call("info", "--json").stdout)["isa"] if isa["available"]]
+
+
+def run(model, inputs, outputs, threads=1, isa=None):
     """`octet run`: feeds the arrays `inputs` (name -> array), returns the tensors `outputs` (name -> array)."""
     with tempfile.TemporaryDirectory(prefix="octet-parity-") as folder:
-        arguments = ["run", "--model", model, "--threads", threads]
+        arguments = ["run", "--model", model, "--threads", threads, *(["--isa", isa] if isa else [])]
         for i, (name, value) in enumerate(inputs.items()):
             np.save(f"{folder}/in{i}.npy", value)
             arguments += ["--input", f"{name}={folder}/in{i}.npy"]

@@ -68,17 +68,20 @@ for model in quant_models.MODELS:
                 lambda self, folder=collection.FOLDER / model, method=method: getattr(self, f"check_{method}")(folder))
 
 
-class ThreadsTest(collection.PaddleTestCase):
-    def test_any_number_of_threads_gives_the_same_bits(self):
-        for model in ("small", "small_kl_onnx", "ocr_cls_hist_old"):
+class ExactnessTest(collection.PaddleTestCase):
+    def test_every_implementation_and_number_of_threads_gives_the_same_bytes(self):
+        isas = octet_side.isas()
+        self.assertIn("ref", isas)
+        for model in quant_models.MODELS:
             folder = collection.FOLDER / model
             feed = cases.feeds(folder)[0]
             outputs = self.paddle.program(folder).fetches
-            first = octet_side.run(folder, feed, outputs)
-            for threads in (2, 3, 8):
-                with self.subTest(model=model, threads=threads):
-                    for name, value in octet_side.run(folder, feed, outputs, threads).items():
-                        np.testing.assert_array_equal(value, first[name])
+            first = octet_side.run(folder, feed, outputs, threads=1, isa="ref")
+            for isa in isas:
+                for threads in (1, 2, 3):
+                    with self.subTest(model=model, isa=isa, threads=threads):
+                        for name, value in octet_side.run(folder, feed, outputs, threads, isa).items():
+                            np.testing.assert_array_equal(value, first[name])
 
 
 class QuantOpTest(collection.PaddleTestCase):

@@ -77,6 +77,33 @@ TEST(FoldBatchNorm, NotWhenOthersReadTheConvolution) {
   expect_same(before, after, {ramp({1, 3, 8, 8})});
 }
 
+TEST(FoldBatchNorm, TakesOtherScalingsToo) {
+  Builder b;
+  ValueId x = b.input("x", {kUnknown, 3, 8, 8});
+  ValueId y = norm(b, conv(b, x, 3, 4, "w"), 4, "bn");
+  y = b.add(b.mul(b.constant("a", Tensor::of<float>({1}, {1.25f})), y),
+            b.constant("b", Tensor::of<float>({1}, {-0.5f})));
+  y = b.mul(y, b.constant("c", ramp({4}, 12)), 1);
+  y = b.mul(y, b.constant("d", ramp({8}, 13)));  // along the width: stays
+  Graph before = b.build({y}), after = before;
+  fold_batch_norm(after);
+  EXPECT_EQ(after.nodes.size(), 2u);
+  expect_same(before, after, {ramp({2, 3, 8, 8})}, 4e-6f);
+}
+
+TEST(FuseScale, OneNodeForTwoNumbers) {
+  Builder b;
+  ValueId x = b.input("x", {kUnknown, 3, 8, 8});
+  ValueId y = b.mul(b.constant("a", Tensor::of<float>({1}, {1.25f})), b.relu(x));
+  y = b.add(y, b.constant("b", Tensor::of<float>({1}, {-0.3f})));
+  ValueId z = b.add(b.mul(b.sigmoid(y), b.constant("c", ramp({8}, 2))), b.constant("d", ramp({1})));
+  Graph before = b.build({z}), after = before;
+  fuse_scale(after);
+  EXPECT_EQ(count(after, "scale"), 1);
+  EXPECT_EQ(count(after, "mul"), 1);
+  expect_same(before, after, {ramp({2, 3, 8, 8})});
+}
+
 TEST(FuseBias, TakesAConstantPerChannel) {
   Builder b;
   ValueId x = b.input("x", {kUnknown, 3, 8, 8});
