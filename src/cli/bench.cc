@@ -119,9 +119,8 @@ void measure(std::vector<Subject>& subjects, const Options& options) {
 }
 
 double median(std::vector<double> values) {
-  auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
+  std::sort(values.begin(), values.end());
+  return (values[(values.size() - 1) / 2] + values[values.size() / 2]) / 2;
 }
 
 // Runs of their own, since reading the clock at every step takes time too.
