@@ -16,6 +16,7 @@ std::vector<Implementation> light();
 std::vector<Implementation> float_depthwise();
 std::vector<Implementation> float_winograd();
 std::vector<Implementation> float_conv();
+std::vector<Implementation> float_upsample();
 std::vector<Implementation> float_transpose();
 std::vector<Implementation> float_matmul();
 std::vector<Implementation> int8();
