@@ -6,7 +6,7 @@ BUILD = cmake --build -j $(JOBS) --preset
 # The Python tests are registered when CMake knows the Python that has Paddle, the fuzz run when it knows the targets.
 TEST_OPTIONS = -DOCTET_PYTHON=$$(tools/setup --python) -DOCTET_FUZZ_BUILD=$(CURDIR)/build/fuzz
 
-.PHONY: help setup build test quickstart bench bench-peers format lint asan tsan fuzz install clean
+.PHONY: help setup build test quickstart bench bench-peers format lint asan tsan neon fuzz install clean
 
 help:
 	@sed -n 's/^## //p' $(MAKEFILE_LIST)
@@ -58,6 +58,13 @@ asan tsan: setup
 	@cmake --preset $@ --log-level=WARNING
 	@$(BUILD) $@
 	@ctest --test-dir build/$@ -j $(JOBS) --output-on-failure -L unit
+
+## make neon         the fast kernels on 64-bit ARM, in an emulator, against the reference
+neon:
+	@tools/setup neon
+	@cmake -S tests/neon -B build/neon -G Ninja -DCMAKE_CXX_COMPILER_LAUNCHER=ccache --log-level=WARNING
+	@cmake --build build/neon -j $(JOBS)
+	@qemu-aarch64 build/neon/octet_fast_tests --gtest_brief=1
 
 ## make fuzz         each fuzz target for ten minutes (SECONDS=N for another time)
 fuzz: SECONDS ?= 600
