@@ -48,6 +48,7 @@ std::shared_ptr<const Prepared> prepare_conv(const PrepareArgs& args) {
                 left_range(args.node), rescaling, g * per_group, g * channels, packed->product);
   packed->ways.copied[0] = channels % 4 != 0 && packed->product.uses(false);
   packed->ways.copied[1] = packed->product.uses(true);
+  packed->product.drop_offsets();
   return packed;
 }
 
@@ -63,6 +64,7 @@ std::shared_ptr<const Prepared> prepare_matmul(const PrepareArgs& args) {
               left_range(args.node), Rescaling(args), 0, 0, packed->product);
   packed->ways.copied[0] = inner % 4 != 0 && packed->product.uses(false);
   packed->ways.copied[1] = packed->product.uses(true);
+  packed->product.drop_offsets();
   return packed;
 }
 

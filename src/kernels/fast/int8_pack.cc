@@ -74,6 +74,10 @@ bool PackedProduct::uses(bool is_wide) const {
                      [&](const PackedPanel& panel) { return panel.wide() == is_wide; });
 }
 
+void PackedProduct::drop_offsets() {
+  for (LeftForm* form : {&narrow, &wide}) form->offsets = {};
+}
+
 void pack_panels(const simd::Int8Features& features, const WeightColumns& weights, LeftRange range,
                  const Rescaling& rescaling, std::int64_t first, std::int64_t offset,
                  PackedProduct& product) {

@@ -84,6 +84,7 @@ struct PackedProduct {
 
   const LeftForm& form(bool is_wide) const { return is_wide ? wide : narrow; }
   bool uses(bool is_wide) const;  // whether a panel wants this form
+  void drop_offsets();            // when all is packed, they are not needed any more
 };
 
 // Appends the panels of some columns, which are the columns of the output from `first` on. Each panel gets

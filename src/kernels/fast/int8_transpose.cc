@@ -61,6 +61,7 @@ std::shared_ptr<const Prepared> prepare(const PrepareArgs& args) {
                     left_range(args.node), rescaling, g * per_group, g * channels, part.product);
       packed->ways.copied[0] |= channels % 4 != 0 && part.product.uses(false);
       packed->ways.copied[1] |= part.product.uses(true);
+      part.product.drop_offsets();
       packed->parts.push_back(std::move(part));
     }
   return packed;
