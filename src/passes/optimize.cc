@@ -25,6 +25,7 @@ void optimize(Graph& graph, const Evaluate& evaluate) {
   fold_constants(graph, evaluate, false);
   to_qdq_form(graph);
   lower_to_integer(graph);
+  lower_to_table(graph, evaluate);
   remove_identities(graph);
   remove_dead_nodes(graph);
   fold_constants(graph, evaluate, true);

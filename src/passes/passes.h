@@ -29,6 +29,9 @@ void remove_identities(Graph& graph);
 // (qpool2d, qresize) and concat. The weights are those of the file.
 void lower_to_integer(Graph& graph);
 
+// A function of one number between dequantize and quantize becomes a table of 256 integers (qlut).
+void lower_to_table(Graph& graph, const Evaluate& evaluate);
+
 // A constant that is added to each output channel of a convolution or product becomes its bias.
 void fuse_bias(Graph& graph);
 

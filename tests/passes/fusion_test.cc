@@ -240,6 +240,23 @@ TEST(LowerToInteger, WhatKeepsTheScaleStaysInIntegers) {
   expect_same(before, after, {ramp({1, 4, 6, 6})}, 1e-6f);
 }
 
+TEST(LowerToTable, AFunctionBetweenIntegersIsLookedUp) {
+  for (const char* op : {"sigmoid", "hard_swish", "tanh", "leaky_relu"}) {
+    Builder b;
+    ValueId x = b.input("x", {kUnknown, 4, 6, 6});
+    ValueId in = b.constant("in", Tensor::of<float>({1}, {1.0f})),
+            out = b.constant("out", Tensor::of<float>({1}, {0.8f}));
+    ValueId real = b.op("dequantize", {b.op("quantize", {x, in}), in});
+    ValueId y = b.op("dequantize", {b.op("quantize", {b.op(op, {real}), out}), out});
+    Graph before = b.build({b.relu(y)}), after = before;
+    lower_to_table(after, evaluate);
+    remove_dead_nodes(after);
+    EXPECT_EQ(count(after, "qlut"), 1);
+    EXPECT_EQ(count(after, op), 0);
+    expect_same(before, after, {ramp({1, 4, 6, 6})});
+  }
+}
+
 TEST(AssignLayouts, ReordersOnlyAtTheBorders) {
   Builder b;
   ValueId x = b.input("x", {kUnknown, 3, 8, 8});

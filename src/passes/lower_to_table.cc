@@ -1,0 +1,84 @@
+#include <algorithm>
+#include <array>
+
+#include "graph/op_table.h"
+#include "passes/passes.h"
+#include "passes/uses.h"
+
+namespace octet {
+
+namespace {
+
+bool is_function(std::string_view op) {
+  static constexpr std::array<std::string_view, 13> kFunctions = {
+      "relu",       "sigmoid",      "tanh",       "exp",   "sqrt", "abs",  "relu6",
+      "leaky_relu", "hard_sigmoid", "hard_swish", "swish", "gelu", "scale"};
+  return std::find(kFunctions.begin(), kFunctions.end(), op) != kFunctions.end();
+}
+
+// One scale, that is known, for the whole tensor; to or from int8.
+bool is_simple(const Graph& graph, const Node& node, std::string_view op) {
+  if (node.op != op || node.inputs.size() < 2) return false;
+  const Value& scale = graph.value(node.inputs[1]);
+  ValueId integers = op == "quantize" ? node.outputs[0] : node.inputs[0];
+  return scale.is_constant() && scale.constant.size() == 1 && graph.value(integers).dtype == DType::kInt8 &&
+         attr<std::string>(node, "unit") == "abs_max";
+}
+
+class Tables {
+ public:
+  Tables(Graph& graph, const Evaluate& evaluate) : graph_(graph), uses_(graph), evaluate_(evaluate) {}
+
+  void run() {
+    for (std::size_t i = 0; i < graph_.nodes.size(); ++i) {
+      Node& function = graph_.nodes[i];
+      if (!is_function(function.op) || function.inputs.size() != 1) continue;
+      int producer = uses_.producer(function.inputs[0]);
+      if (producer < 0 || !uses_.only_for_one(function.outputs[0])) continue;
+      const Node& before = graph_.nodes[static_cast<std::size_t>(producer)];
+      Node& after = graph_.nodes[static_cast<std::size_t>(uses_.consumers(function.outputs[0])[0])];
+      if (!is_simple(graph_, before, "dequantize") || !is_simple(graph_, after, "quantize")) continue;
+      if (attr<std::string>(after, "dtype") != "int8") continue;
+      Tensor table;
+      if (!make_table(before, function, after, &table)) continue;
+      ValueId id = graph_.add_constant(graph_.value(after.outputs[0]).name + ".table", table);
+      after = {.op = "qlut", .inputs = {before.inputs[0], id}, .outputs = after.outputs, .attrs = {}};
+      function = Node{};
+    }
+    std::erase_if(graph_.nodes, [](const Node& node) { return node.op.empty(); });
+  }
+
+ private:
+  // What becomes of each of the 256 integers on its way through the three nodes.
+  bool make_table(const Node& before, const Node& function, const Node& after, Tensor* table) {
+    Tensor all(DType::kInt8, {256}), real(DType::kFloat32, {256}), mapped(DType::kFloat32, {256});
+    for (int i = 0; i < 256; ++i)
+      all.mutable_data<std::int8_t>()[static_cast<std::size_t>(i)] = static_cast<std::int8_t>(i - 128);
+    *table = Tensor(DType::kInt8, {256});
+    Tensor from = scale_of(before), to = scale_of(after);
+    return evaluate_(plain(before), {&all, &from}, &real) && evaluate_(function, {&real}, &mapped) &&
+           evaluate_(plain(after), {&mapped, &to}, table);
+  }
+
+  Tensor scale_of(const Node& node) const { return graph_.value(node.inputs[1]).constant.aligned(); }
+
+  // Without the axis of a scale that has but one element.
+  static Node plain(const Node& node) {
+    Node copy = node;
+    copy.attrs["axis"] = std::int64_t{-1};
+    copy.inputs.resize(2);
+    return copy;
+  }
+
+  Graph& graph_;
+  Uses uses_;
+  const Evaluate& evaluate_;
+};
+
+}  // namespace
+
+void lower_to_table(Graph& graph, const Evaluate& evaluate) {
+  Tables(graph, evaluate).run();
+}
+
+}  // namespace octet
