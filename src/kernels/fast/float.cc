@@ -38,7 +38,7 @@ simd::FloatTarget advance(simd::FloatTarget target, std::int64_t elements) {
 }
 
 Tasks split_product(const KernelArgs& args, std::int64_t rows, std::int64_t columns, std::int64_t row_bytes,
-                    std::int64_t macs) {
+                    std::int64_t macs, std::int64_t shared_bytes) {
   constexpr std::int64_t kTile = 24;               // rows: a multiple of the height of most tiles
   constexpr std::int64_t kMostRows = 384;          // so that arrays of pointers stay small
   constexpr std::int64_t kSmallestTask = 1 << 18;  // multiply-adds, about 5 us: less is not worth a thread
@@ -57,10 +57,11 @@ Tasks split_product(const KernelArgs& args, std::int64_t rows, std::int64_t colu
   }
   tasks.first_columns.push_back(columns);
 
-  std::int64_t block = std::clamp(kBlockBytes / std::max<std::int64_t>(row_bytes, 1), kTile, kMostRows);
+  std::int64_t block =
+      std::clamp((kBlockBytes - shared_bytes) / std::max<std::int64_t>(row_bytes, 1), kTile, kMostRows);
   std::int64_t blocks = divide_up(std::max<std::int64_t>(rows, 1), block);
   if (parts == 1) blocks = std::max(blocks, std::min(wanted, divide_up(rows, kTile)));
-  tasks.block = round_up(divide_up(std::max<std::int64_t>(rows, 1), blocks), blocks == 1 ? 1 : 12);
+  tasks.block = round_up(divide_up(std::max<std::int64_t>(rows, 1), blocks), blocks == 1 ? 1 : 6);
   return tasks;
 }
 

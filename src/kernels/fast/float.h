@@ -73,8 +73,9 @@ struct Tasks {
     return first_columns[static_cast<std::size_t>(task / blocks()) + 1] - first_column(task);
   }
 };
-// `row_bytes` is what a row of the left matrix takes in the cache, `macs` what a result costs.
+// `row_bytes` is what a row of the left matrix takes in the cache, `macs` what a result costs; any number of
+// rows takes `shared_bytes` more.
 Tasks split_product(const KernelArgs& args, std::int64_t rows, std::int64_t columns, std::int64_t row_bytes,
-                    std::int64_t macs);
+                    std::int64_t macs, std::int64_t shared_bytes = 0);
 
 }  // namespace octet::fast

@@ -156,9 +156,12 @@ void run_conv(const KernelArgs& args) {
   const ops::Window& window = shape.window();
   std::int64_t rows = args.inputs[0]->dim(0) * window.y.out * window.x.out;
   std::int64_t columns = p.out_channels / p.groups, depth = shape.taps() * shape.depth();
-  // Neighbouring pixels share most of what they read.
-  std::int64_t row_bytes = args.inputs[0]->dim(1) * p.kernel_h * 4;
-  Tasks tasks = split_product(args, rows, columns, row_bytes, depth * p.groups);
+  // Neighbouring outputs share what they read: each adds as many pixels as the strides say, and a block needs
+  // the rows of the image that the kernel reaches beyond that.
+  std::int64_t pixel_bytes = args.inputs[0]->dim(1) * 4;
+  std::int64_t row_bytes = pixel_bytes * window.y.stride * window.x.stride;
+  std::int64_t shared_bytes = pixel_bytes * window.x.in * (p.kernel_h - 1);
+  Tasks tasks = split_product(args, rows, columns, row_bytes, depth * p.groups, shared_bytes);
   args.pool.parallel_for(tasks.count(), [&](std::int64_t task) {
     std::int64_t row = tasks.first_row(task), count = tasks.row_count(task);
     std::int64_t column = tasks.first_column(task);

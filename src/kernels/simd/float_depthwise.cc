@@ -25,8 +25,7 @@ inline const float* find_pixel(const FloatDepthwise& d, std::int64_t y, std::int
 // Where the sums of a tile go: to the output, when a clamp is all that is to be done, or to a buffer.
 struct Sink {
   const float* residual;  // may be null; laid out as `out`
-  bool clamps;
-  float low, high;
+  Simple simple;
   float* out;  // channel `first` of the tile's first pixel
   std::int64_t first;
   std::int64_t row_step, pixel_step;  // from row to row, from pixel to pixel
@@ -37,7 +36,6 @@ void tile(const FloatDepthwise& d, const float* const* pixels, std::int64_t begi
           const Sink& sink_in) {
   constexpr int kHeight = (kRows - 1) * kStride + kSize, kWidth = (kColumns - 1) * kStride + kSize;
   const Sink sink = sink_in;  // a copy that no store can change
-  const Floats low = all(sink.low), high = all(sink.high);
   const std::int64_t last = d.channels - kLanes;
   const float* weights = d.weights + begin * kSize * kSize * kLanes;
   const float* bias = d.bias ? d.bias + begin * kLanes : nullptr;
@@ -79,7 +77,7 @@ void tile(const FloatDepthwise& d, const float* const* pixels, std::int64_t begi
       each([&](Floats& sum, std::int64_t) { sum = add(sum, b); });
     }
     if (sink.residual) each([&](Floats& sum, std::int64_t at) { sum = add(sum, load(sink.residual + at)); });
-    if (sink.clamps) each([&](Floats& sum, std::int64_t) { sum = clamp(sum, low, high); });
+    sink.simple.apply([&](auto function) { each([&](Floats& sum, std::int64_t) { sum = function(sum); }); });
     each([&](Floats& sum, std::int64_t at) { store(sink.out + at, sum); });
   }
 }
@@ -90,11 +88,11 @@ struct Rows {
   static constexpr int kHeight = (kRows - 1) * kStride + kSize, kWidth = (kColumns - 1) * kStride + kSize;
 
   // One tile, `columns` <= kColumns outputs wide.
-  static void run_tile(const FloatDepthwise& d, const Clamp& clamp, std::int64_t row, std::int64_t column,
+  static void run_tile(const FloatDepthwise& d, const Simple& simple, std::int64_t row, std::int64_t column,
                        std::int64_t columns) {
     if constexpr (kColumns > 1)
       if (columns < kColumns)
-        return Rows<kSize, kStride, kRows, kColumns - 1>::run_tile(d, clamp, row, column, columns);
+        return Rows<kSize, kStride, kRows, kColumns - 1>::run_tile(d, simple, row, column, columns);
     const float* pixels[kHeight * kWidth];
     std::int64_t y = row * kStride - d.before_y, x = column * kStride - d.before_x;
     if (y >= 0 && y + kHeight <= d.in_h && x >= 0 && x + kWidth <= d.in_w) {
@@ -111,29 +109,28 @@ struct Rows {
 
     std::int64_t vectors = (d.channels + kLanes - 1) / kLanes;
     std::int64_t at = (row * d.out_w + column) * d.channels, row_step = d.out_w * d.channels;
-    if (clamp.possible) {
+    if (simple.possible) {
       const float* residual = d.target.residual ? d.target.residual + at : nullptr;
       return tile<kSize, kStride, kRows, kColumns>(
-          d, pixels, 0, vectors,
-          {residual, clamp.clamps, clamp.low, clamp.high, d.target.floats + at, 0, row_step, d.channels});
+          d, pixels, 0, vectors, {residual, simple, d.target.floats + at, 0, row_step, d.channels});
     }
     alignas(64) float buffer[kRows * kColumns * kChunk * kLanes];
     for (std::int64_t begin = 0; begin < vectors; begin += kChunk) {
       std::int64_t end = begin + kChunk < vectors ? begin + kChunk : vectors;
       std::int64_t first = first_channel(d, begin), step = first_channel(d, end - 1) + kLanes - first;
       tile<kSize, kStride, kRows, kColumns>(d, pixels, begin, end,
-                                            {nullptr, false, 0, 0, buffer, first, kColumns * step, step});
+                                            {nullptr, Simple(), buffer, first, kColumns * step, step});
       for (int r = 0; r < kRows; ++r)
         store_tile(buffer + r * kColumns * step, step, kColumns, step,
                    at_offset(d.target, at + r * row_step + first));
     }
   }
 
-  static void run(const FloatDepthwise& d, const Clamp& clamp, std::int64_t row) {
+  static void run(const FloatDepthwise& d, const Simple& simple, std::int64_t row) {
     std::int64_t tiles = (d.out_w + kColumns - 1) / kColumns;
     for (std::int64_t t = 0, column = 0; t < tiles; ++t) {
       std::int64_t columns = d.out_w / tiles + (t < d.out_w % tiles ? 1 : 0);
-      run_tile(d, clamp, row, column, columns);
+      run_tile(d, simple, row, column, columns);
       column += columns;
     }
   }
@@ -142,11 +139,11 @@ struct Rows {
 // kMost rows at a time.
 template <int kSize, int kStride, int kMost, int kColumns>
 void run_rows(const FloatDepthwise& d) {
-  Clamp clamp(d.target);
+  Simple simple(d.target);
   std::int64_t row = d.first_row, end = d.first_row + d.rows;
-  for (; row + kMost <= end; row += kMost) Rows<kSize, kStride, kMost, kColumns>::run(d, clamp, row);
+  for (; row + kMost <= end; row += kMost) Rows<kSize, kStride, kMost, kColumns>::run(d, simple, row);
   if constexpr (kMost > 1)
-    for (; row < end; ++row) Rows<kSize, kStride, 1, kColumns>::run(d, clamp, row);
+    for (; row < end; ++row) Rows<kSize, kStride, 1, kColumns>::run(d, simple, row);
 }
 
 // Any kernel, pixel by pixel; kPart: fewer channels than a vector has.

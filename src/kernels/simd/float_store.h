@@ -5,18 +5,50 @@
 namespace octet::simd::OCTET_SIMD {
 namespace {
 
-// An epilogue that can be done in registers, right behind the sums: a float output, and no activation
-// function but a clamp. All others take a way over a buffer and store_tile().
-struct Clamp {
-  bool possible = false;  // to do this epilogue so
-  bool clamps = false;
-  float low = 0, high = 0;
+// An epilogue that can be done in registers, right behind the sums: a float output, and the activation
+// functions that most convolutions have. All others take a way over a buffer and store_tile().
+struct Simple {
+  enum Kind { kNone, kClamp, kHardSwish };
 
-  explicit Clamp(const FloatTarget& target) {
-    Activation activation = target.epilogue->activation;
-    clamps = activation == Activation::kRelu || activation == Activation::kRelu6;
-    possible = target.floats && !target.integers && (clamps || activation == Activation::kNone);
-    high = activation == Activation::kRelu6 ? target.epilogue->args[0] : __builtin_inff();
+  bool possible = false;  // to do this epilogue so
+  Kind kind = kNone;
+  float low = 0, high = 0;           // of the clamp
+  float offset = 0, multiplier = 0;  // of hard_swish
+
+  Simple() = default;  // stores the sums
+  explicit Simple(const FloatTarget& target) {
+    const Epilogue& e = *target.epilogue;
+    possible = target.floats && !target.integers;
+    switch (e.activation) {
+      case Activation::kNone:
+        break;
+      case Activation::kRelu:
+        kind = kClamp;
+        high = __builtin_inff();
+        break;
+      case Activation::kRelu6:
+        kind = kClamp;
+        high = e.args[0];
+        break;
+      case Activation::kHardSwish:
+        kind = kHardSwish;
+        high = e.args[0];
+        multiplier = 1.0f / e.args[1];
+        offset = e.args[2];
+        break;
+      default:
+        possible = false;
+    }
+  }
+
+  // Calls each(function), where function maps a vector as the activation does, unless that is nothing.
+  template <class Each>
+  [[gnu::always_inline]] void apply(const Each& each) const {
+    if (kind == kNone) return;
+    Floats least = all(low), most = all(high);
+    if (kind == kClamp) return each([=](Floats x) { return clamp(x, least, most); });
+    Floats plus = all(offset), times = all(multiplier);
+    each([=](Floats x) { return mul(mul(x, clamp(add(x, plus), least, most)), times); });
   }
 };
 
