@@ -25,13 +25,12 @@ const std::vector<Build>& builds() {
         {"neon", {"neon"}, nullptr},
     };
 #if defined(__x86_64__)
-    // A table is made of addresses of functions only, so it may be asked for on any CPU.
-    all[0].simd = &avx2::table();
-    all[1].simd = &avx512::table();
-    all[2].simd = &avx512vnni::table();
-    all[3].simd = &avxvnni::table();
+    all[0].table = avx2::table;
+    all[1].table = avx512::table;
+    all[2].table = avx512vnni::table;
+    all[3].table = avxvnni::table;
 #elif defined(__aarch64__)
-    all[4].simd = &neon::table();
+    all[4].table = neon::table;
 #endif
     return all;
   }();

@@ -11,9 +11,9 @@ const std::vector<Isa>& isa_list() {
   static const std::vector<Isa> list = [] {
     std::vector<Isa> isas = {{"ref", true, nullptr}};
     for (const simd::Build& build : simd::builds()) {
-      bool available = build.simd != nullptr;
+      bool available = build.table != nullptr;
       for (std::string_view feature : build.features) available = available && cpu_info().has(feature);
-      isas.push_back({build.name, available, available ? build.simd : nullptr});
+      isas.push_back({build.name, available, available ? &build.table() : nullptr});
     }
     return isas;
   }();

@@ -16,14 +16,14 @@ namespace octet::simd {
 struct Simd {
   FloatRoutines f32;
   Int8Routines i8;
-  // Not a copy: the copying would be code for that instruction set, and tables are made on any CPU.
   const LightRoutines& light;
 };
 
 struct Build {
   std::string_view name;                   // of the instruction set
   std::vector<std::string_view> features;  // what the CPU must have
-  const Simd* simd;                        // null when this program was built without it
+  const Simd& (*table)();                  // null when this program was built without it. The CPU must have
+                                           // the features: it is compiled for them, as all it leads to
 };
 
 // Slowest first.
