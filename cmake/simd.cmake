@@ -1,7 +1,13 @@
 # The inner loops of the fast kernels: the same sources, once for each instruction set (src/kernels/simd/simd.h).
 file(GLOB OCTET_SIMD_SOURCES CONFIGURE_DEPENDS src/kernels/simd/*.cc)
 
+set(OCTET_ISAS "avx2;avx512;avx512vnni;avxvnni;neon" CACHE STRING "Instruction sets to build vector kernels for")
+
 function(octet_simd isa)
+  if(NOT isa IN_LIST OCTET_ISAS)
+    return()
+  endif()
+  target_compile_definitions(octet PRIVATE OCTET_HAS_${isa})
   set(target octet_simd_${isa})
   add_library(${target} OBJECT ${OCTET_SIMD_SOURCES})
   target_compile_definitions(${target} PRIVATE OCTET_SIMD=${isa})

@@ -2,38 +2,48 @@
 
 namespace octet::simd {
 
-#define OCTET_DECLARE(isa) \
-  namespace isa {          \
-  const Simd& table();     \
-  }
-#if defined(__x86_64__)
-OCTET_DECLARE(avx2)
-OCTET_DECLARE(avx512)
-OCTET_DECLARE(avx512vnni)
-OCTET_DECLARE(avxvnni)
-#elif defined(__aarch64__)
-OCTET_DECLARE(neon)
+// Those that cmake/simd.cmake builds. Each has a namespace of its own, and its table a name in it.
+#define OCTET_TABLE(isa) \
+  namespace isa {        \
+  const Simd& table();   \
+  }                      \
+  constexpr const Simd& (*isa##_table)() = isa::table;
+#define OCTET_NO_TABLE(isa) constexpr const Simd& (*isa##_table)() = nullptr;
+
+#ifdef OCTET_HAS_avx2
+OCTET_TABLE(avx2)
+#else
+OCTET_NO_TABLE(avx2)
+#endif
+#ifdef OCTET_HAS_avx512
+OCTET_TABLE(avx512)
+#else
+OCTET_NO_TABLE(avx512)
+#endif
+#ifdef OCTET_HAS_avx512vnni
+OCTET_TABLE(avx512vnni)
+#else
+OCTET_NO_TABLE(avx512vnni)
+#endif
+#ifdef OCTET_HAS_avxvnni
+OCTET_TABLE(avxvnni)
+#else
+OCTET_NO_TABLE(avxvnni)
+#endif
+#ifdef OCTET_HAS_neon
+OCTET_TABLE(neon)
+#else
+OCTET_NO_TABLE(neon)
 #endif
 
 const std::vector<Build>& builds() {
-  static const std::vector<Build> list = [] {
-    std::vector<Build> all = {
-        {"avx2", {"avx2", "fma"}, nullptr},
-        {"avx512", {"avx512f", "avx512bw", "avx512dq", "avx512vl"}, nullptr},
-        {"avx512vnni", {"avx512f", "avx512bw", "avx512dq", "avx512vl", "avx512vnni"}, nullptr},
-        {"avxvnni", {"avx2", "fma", "avxvnni"}, nullptr},
-        {"neon", {"neon"}, nullptr},
-    };
-#if defined(__x86_64__)
-    all[0].table = avx2::table;
-    all[1].table = avx512::table;
-    all[2].table = avx512vnni::table;
-    all[3].table = avxvnni::table;
-#elif defined(__aarch64__)
-    all[4].table = neon::table;
-#endif
-    return all;
-  }();
+  static const std::vector<Build> list = {
+      {"avx2", {"avx2", "fma"}, avx2_table},
+      {"avx512", {"avx512f", "avx512bw", "avx512dq", "avx512vl"}, avx512_table},
+      {"avx512vnni", {"avx512f", "avx512bw", "avx512dq", "avx512vl", "avx512vnni"}, avx512vnni_table},
+      {"avxvnni", {"avx2", "fma", "avxvnni"}, avxvnni_table},
+      {"neon", {"neon"}, neon_table},
+  };
   return list;
 }
 
