@@ -4,6 +4,7 @@
 #include <regex>
 #include <sstream>
 
+#include "support/paths.h"
 #include "support/run_program.h"
 #include "support/sandbox.h"
 
@@ -49,9 +50,7 @@ bool matches(const std::string& text, const std::string& pattern) {
 
 class CommandPage : public testing::TestWithParam<const char*> {
  protected:
-  fs::path page() const {
-    return fs::path(OCTET_SOURCE_DIR) / "docs/commands" / (std::string(GetParam()) + ".md");
-  }
+  fs::path page() const { return fs::path(kSourceDir) / "docs/commands" / (std::string(GetParam()) + ".md"); }
 };
 
 TEST_P(CommandPage, ExamplesDoWhatTheyShow) {

@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "support/paths.h"
+
 namespace octet {
 
 struct ProgramResult {
@@ -50,13 +52,13 @@ inline ProgramResult run_command(const std::vector<std::string>& words,
 
 // The octet program that was built with the tests.
 inline ProgramResult run_octet(std::vector<std::string> words, const std::filesystem::path& cwd = ".") {
-  words.insert(words.begin(), OCTET_PROGRAM);
+  words.insert(words.begin(), kProgram);
   return run_command(words, cwd);
 }
 
 // A line of shell, in which `octet` is that program.
 inline ProgramResult run_shell(const std::string& line, const std::filesystem::path& cwd = ".") {
-  std::string folder = std::filesystem::path(OCTET_PROGRAM).parent_path().string();
+  std::string folder = std::filesystem::path(kProgram).parent_path().string();
   return run_command({"bash", "-c", "PATH='" + folder + "':$PATH; " + line}, cwd);
 }
 

@@ -1,0 +1,10 @@
+#pragma once
+
+namespace octet {
+
+// Where this build is. Only paths.cc is compiled with these, so that ccache finds the other tests in any
+// clone.
+extern const char* const kSourceDir;  // the clone
+extern const char* const kProgram;    // the octet that was built with the tests
+
+}  // namespace octet
