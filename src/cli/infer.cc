@@ -9,9 +9,9 @@
 #include "cli/command.h"
 #include "cli/model_flags.h"
 #include "cli/output.h"
+#include "cli/preprocess_flags.h"
 #include "cli/stopwatch.h"
 #include "cli/tensors.h"
-#include "data/deploy_yaml.h"
 #include "data/image.h"
 #include "data/preprocess.h"
 #include "metrics/topk.h"
@@ -28,8 +28,7 @@ struct Options {
   std::string img_path = "./images/demo.jpg";
   int batch_size = 1;
   std::optional<int> max_batch_size;
-  PreprocessOverrides preprocess;
-  std::optional<std::string> interpolation;
+  PreprocessFlags preprocess;
   int topk = 1;
   std::string labels;
   bool benchmark = false;
@@ -88,7 +87,7 @@ class Classifier {
           "{}; "
           "`octet run` runs any model",
           options.model.path, describe_all(inputs));
-    preprocess_ = merge(load_deploy_yaml(options.model.path).value_or(Preprocess()), options.preprocess);
+    preprocess_ = preprocess_of(options.preprocess, options.model.path);
     if (!options.labels.empty()) labels_ = load_labels(options.labels);
     predictor_ = create_predictor(model_, config_);
     input_ = predictor_->get_input_handle(inputs[0].name);
@@ -260,15 +259,7 @@ std::function<int()> declare_infer(Args& args) {
   args.add("img-path", &options->img_path, "FILE_OR_DIR", "a JPEG or PNG picture, or a folder of them");
   args.add("batch-size", &options->batch_size, {1, 4096}, "pictures to run at once");
   args.add("max-batch-size", &options->max_batch_size, {1, 4096}, "never more than this at once");
-  args.group("Preprocessing (default: the model's deploy.yaml, else what is in brackets)");
-  args.add("resize-size", &options->preprocess.resize_size, {0, kMaxPreprocessSize},
-           "scale the short side to this, 0: don't [256]");
-  args.add("crop-size", &options->preprocess.crop_size, {0, kMaxPreprocessSize},
-           "cut out this square of the centre, 0: don't [224]");
-  args.add("interpolation", &options->interpolation, "bilinear|bicubic|nearest|opencv",
-           "how to scale: Pillow's ways, or OpenCV's bilinear [bilinear]");
-  args.add("mean", &options->preprocess.mean, "subtracted from pixels between 0 and 1 [0.485,0.456,0.406]");
-  args.add("std", &options->preprocess.std, "divided by after that [0.229,0.224,0.225]");
+  add_preprocess_flags(args, &options->preprocess);
   args.group("Answers");
   args.add("topk", &options->topk, {1, kMaxCount},
            "how many classes to show for a picture, the likeliest first");
@@ -285,11 +276,7 @@ std::function<int()> declare_infer(Args& args) {
   args.example("octet infer --model-dir mobilenet_v3_small_infer --img-path cat.jpg");
   args.example(
       "octet infer --model-dir resnet50 --img-path photos --batch-size 8 --topk 5 --labels imagenet.txt");
-  return [options] {
-    if (options->interpolation)
-      options->preprocess.interpolation = parse_interpolation(*options->interpolation);
-    return Classifier(*options).run();
-  };
+  return [options] { return Classifier(*options).run(); };
 }
 
 }  // namespace octet::cli

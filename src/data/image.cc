@@ -10,12 +10,6 @@ namespace fs = std::filesystem;
 
 namespace {
 
-bool is_picture_name(const fs::path& path) {
-  std::string extension = path.extension().string();
-  for (char& c : extension) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return extension == ".jpg" || extension == ".jpeg" || extension == ".png";
-}
-
 bool starts_with(Bytes bytes, std::string_view magic) {
   return as_text(bytes.first(std::min(bytes.size(), magic.size()))) == magic;
 }
@@ -45,6 +39,12 @@ Image decode_image(Bytes bytes, const std::string& name) {
 Image load_image(const fs::path& path) {
   MappedFile file(path);
   return decode_image(file.bytes(), path.string());
+}
+
+bool is_picture_name(const fs::path& path) {
+  std::string extension = path.extension().string();
+  for (char& c : extension) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return extension == ".jpg" || extension == ".jpeg" || extension == ".png";
 }
 
 std::vector<fs::path> list_images(const fs::path& path) {

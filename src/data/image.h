@@ -36,8 +36,11 @@ constexpr std::int64_t kMaxImagePixels = 2 * std::int64_t{1024 * 1024 * 1024 / 4
 Image decode_image(Bytes bytes, const std::string& name);
 Image load_image(const std::filesystem::path& path);
 
-// The picture `path` itself, or the pictures (*.jpg, *.jpeg, *.png in any case) directly in the folder
-// `path`, sorted by name; an Error when there is none.
+// *.jpg, *.jpeg, *.png in any case.
+bool is_picture_name(const std::filesystem::path& path);
+
+// The picture `path` itself, or the pictures directly in the folder `path`, sorted by name; an Error when
+// there is none.
 std::vector<std::filesystem::path> list_images(const std::filesystem::path& path);
 
 // The decoders behind decode_image, in jpeg.cc and png.cc.

@@ -1,0 +1,25 @@
+#include "cli/preprocess_flags.h"
+
+#include "data/deploy_yaml.h"
+
+namespace octet::cli {
+
+void add_preprocess_flags(Args& args, PreprocessFlags* flags) {
+  args.group("Preprocessing (default: the model's deploy.yaml, else what is in brackets)");
+  args.add("resize-size", &flags->overrides.resize_size, {0, kMaxPreprocessSize},
+           "scale the short side to this, 0: don't [256]");
+  args.add("crop-size", &flags->overrides.crop_size, {0, kMaxPreprocessSize},
+           "cut out this square of the centre, 0: don't [224]");
+  args.add("interpolation", &flags->interpolation, "bilinear|bicubic|nearest|opencv",
+           "how to scale: Pillow's ways, or OpenCV's bilinear [bilinear]");
+  args.add("mean", &flags->overrides.mean, "subtracted from pixels between 0 and 1 [0.485,0.456,0.406]");
+  args.add("std", &flags->overrides.std, "divided by after that [0.229,0.224,0.225]");
+}
+
+Preprocess preprocess_of(const PreprocessFlags& flags, const std::string& model_path) {
+  PreprocessOverrides overrides = flags.overrides;
+  if (flags.interpolation) overrides.interpolation = parse_interpolation(*flags.interpolation);
+  return merge(load_deploy_yaml(model_path).value_or(Preprocess()), overrides);
+}
+
+}  // namespace octet::cli

@@ -1,0 +1,21 @@
+#pragma once
+#include <optional>
+#include <string>
+
+#include "cli/args.h"
+#include "data/preprocess.h"
+
+namespace octet::cli {
+
+// `--resize-size`, `--crop-size`, `--interpolation`, `--mean`, `--std` of every command that reads pictures.
+struct PreprocessFlags {
+  PreprocessOverrides overrides;
+  std::optional<std::string> interpolation;
+};
+
+void add_preprocess_flags(Args& args, PreprocessFlags* flags);
+
+// The preprocessing in the deploy.yaml of the model, or the usual one, with what the flags change.
+Preprocess preprocess_of(const PreprocessFlags& flags, const std::string& model_path);
+
+}  // namespace octet::cli

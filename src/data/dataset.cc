@@ -1,0 +1,217 @@
+#include "data/dataset.h"
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "data/image.h"
+#include "tensor/npy.h"
+
+namespace octet {
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr std::string_view kLabelsFile = "labels.npy";
+
+bool is_hidden(const fs::path& path) {
+  return path.filename().native().starts_with('.');
+}
+
+bool is_file(const fs::path& path) {
+  std::error_code ignored;
+  return fs::is_regular_file(path, ignored);
+}
+
+bool is_array_name(const fs::path& path) {
+  return path.extension() == ".npy";
+}
+
+// What is directly in a folder, sorted by name.
+struct Folder {
+  std::vector<fs::path> folders, pictures, arrays;
+};
+
+Folder read_folder(const fs::path& path) {
+  Folder found;
+  std::error_code error;
+  for (fs::directory_iterator it(path, error), end; !error && it != end; it.increment(error)) {
+    std::error_code ignored;
+    if (is_hidden(it->path())) continue;
+    if (it->is_directory(ignored))
+      found.folders.push_back(it->path());
+    else if (is_picture_name(it->path()) && it->is_regular_file(ignored))
+      found.pictures.push_back(it->path());
+    else if (is_array_name(it->path()) && it->is_regular_file(ignored))
+      found.arrays.push_back(it->path());
+  }
+  if (error) fail("{}: cannot read the folder: {}", path.string(), error.message());
+  for (auto* paths : {&found.folders, &found.pictures, &found.arrays})
+    std::sort(paths->begin(), paths->end());
+  return found;
+}
+
+// The pictures of a class, at any depth. Links to folders are not followed: they could lead back here.
+std::vector<fs::path> pictures_below(const fs::path& path) {
+  std::vector<fs::path> pictures;
+  std::error_code error;
+  for (fs::recursive_directory_iterator it(path, error), end; !error && it != end; it.increment(error)) {
+    std::error_code ignored;
+    if (is_hidden(it->path()))
+      it.disable_recursion_pending();
+    else if (is_picture_name(it->path()) && it->is_regular_file(ignored))
+      pictures.push_back(it->path());
+  }
+  if (error) fail("{}: cannot read the folder: {}", path.string(), error.message());
+  std::sort(pictures.begin(), pictures.end());
+  return pictures;
+}
+
+Dataset from_classes(const std::vector<fs::path>& folders) {
+  Dataset dataset;
+  for (const fs::path& folder : folders) {
+    const auto label = static_cast<std::int64_t>(dataset.classes.size());
+    dataset.classes.push_back(folder.filename().string());
+    for (fs::path& picture : pictures_below(folder)) dataset.samples.push_back({std::move(picture), label});
+  }
+  return dataset;
+}
+
+Dataset from_pictures(std::vector<fs::path> pictures) {
+  Dataset dataset;
+  for (fs::path& picture : pictures) dataset.samples.push_back({std::move(picture)});
+  return dataset;
+}
+
+Dataset from_arrays(const std::vector<fs::path>& files) {
+  Dataset dataset;
+  for (const fs::path& file : files) {
+    if (file.filename() == kLabelsFile) continue;
+    const Tensor array = load_npy(file);
+    if (array.dtype() != DType::kFloat32 || array.rank() != 4)
+      fail("{}: a {} array of shape {}; octet needs float32 [N, C, H, W]", file.string(),
+           name_of(array.dtype()), to_string(array.shape()));
+    if (array.size() == 0) fail("{}: an empty array of shape {}", file.string(), to_string(array.shape()));
+    for (std::int64_t row = 0; row < array.dim(0); ++row) dataset.samples.push_back({file, -1, row});
+  }
+  if (dataset.samples.empty()) fail("{}: labels, but no array beside them", files.front().string());
+
+  const fs::path labels_file = files.front().parent_path() / kLabelsFile;
+  if (!is_file(labels_file)) return dataset;
+  const Tensor labels = load_npy(labels_file);
+  if (labels.dtype() != DType::kInt64 || labels.rank() != 1 ||
+      labels.size() != static_cast<std::int64_t>(dataset.samples.size()))
+    fail("{}: a {} array of shape {}; for {} samples octet needs int64 [{}]", labels_file.string(),
+         name_of(labels.dtype()), to_string(labels.shape()), dataset.samples.size(), dataset.samples.size());
+  const Tensor aligned = labels.aligned();
+  for (std::size_t i = 0; i < dataset.samples.size(); ++i) {
+    const std::int64_t label = aligned.data<std::int64_t>()[i];
+    if (label < 0) fail("{}: the label {} at {} is negative", labels_file.string(), label, i);
+    dataset.samples[i].label = label;
+  }
+  return dataset;
+}
+
+// A line of a list: a path, which may have spaces, and perhaps a number behind it.
+Sample parse_line(std::string_view line, const std::string& where) {
+  constexpr std::string_view kBlank = " \t";
+  constexpr std::string_view kDigits = "0123456789";
+  const std::size_t blank = line.find_last_of(kBlank);
+  if (blank == std::string_view::npos || line.find_first_not_of(kDigits, blank + 1) != std::string_view::npos)
+    return {line};
+  const std::string_view word = line.substr(blank + 1);
+  Sample sample;
+  if (std::from_chars(word.begin(), word.end(), sample.label).ec != std::errc())
+    fail("{}: the label {} is too large", where, word);
+  sample.path = line.substr(0, line.find_last_not_of(kBlank, blank) + 1);
+  return sample;
+}
+
+std::string_view trim(std::string_view line) {
+  constexpr std::string_view kBlank = " \t\r";
+  const std::size_t begin = line.find_first_not_of(kBlank);
+  if (begin == std::string_view::npos) return {};
+  return line.substr(begin, line.find_last_not_of(kBlank) + 1 - begin);
+}
+
+Dataset from_list(const fs::path& list) {
+  constexpr std::size_t kMaxBytes = std::size_t{1} << 30, kMaxLine = 4096;
+  const std::string text = read_text(list, kMaxBytes);
+  if (text.find('\0') != std::string::npos)
+    fail("{}: neither a picture (*.jpg, *.jpeg, *.png) nor an array (*.npy) nor a list of pictures",
+         list.string());
+  Dataset dataset;
+  std::int64_t number = 0;
+  for (std::size_t at = text.starts_with("\xef\xbb\xbf") ? 3 : 0, end; at < text.size(); at = end + 1) {
+    end = std::min(text.find('\n', at), text.size());
+    ++number;
+    const std::string_view line = trim(std::string_view(text).substr(at, end - at));
+    if (line.empty()) continue;
+    const std::string where = fmt::format("{}:{}", list.string(), number);
+    if (line.size() > kMaxLine)
+      fail("{}: a line of {} bytes; is this a list of pictures?", where, line.size());
+    Sample sample = parse_line(line, where);
+    sample.path = list.parent_path() / sample.path;
+    if (!is_file(sample.path))
+      fail("{}: there is no file {}; paths are relative to the list's folder", where,
+           printable(sample.path.string()));
+    if (!dataset.samples.empty() && dataset.has_labels() != (sample.label >= 0))
+      fail("{}: {} a label, unlike the lines before", where, sample.label >= 0 ? "has" : "lacks");
+    dataset.samples.push_back(std::move(sample));
+  }
+  if (dataset.samples.empty()) fail("{}: an empty list; its lines are `relative/path label`", list.string());
+  return dataset;
+}
+
+// Whether the folders are parts of a dataset and not classes. There are classes that are called "train", too.
+bool are_splits(const std::vector<fs::path>& folders) {
+  const auto is_split = [](const fs::path& folder) {
+    const fs::path name = folder.filename();
+    return name == "train" || name == "val" || name == "test";
+  };
+  const auto is_val = [](const fs::path& folder) { return folder.filename() == "val"; };
+  return !folders.empty() && (std::all_of(folders.begin(), folders.end(), is_split) ||
+                              std::any_of(folders.begin(), folders.end(), is_val));
+}
+
+fs::path list_name(std::string_view split) {
+  return fmt::format("{}_list.txt", split);
+}
+
+Dataset from_folder(const fs::path& path, std::string_view split) {
+  if (is_file(path / list_name(split))) return from_list(path / list_name(split));
+  Folder folder = read_folder(path);
+  const bool has_splits = are_splits(folder.folders);
+  const auto is_asked_for = [&](const fs::path& other) { return other.filename() == split; };
+  if (has_splits && std::any_of(folder.folders.begin(), folder.folders.end(), is_asked_for))
+    return from_folder(path / split, split);
+  if (has_splits || is_file(path / list_name(split == "train" ? "val" : "train")))
+    fail("{}: a dataset without {}_list.txt or a folder {}; give one of its folders, or a list",
+         path.string(), split, split);
+  Dataset dataset = from_classes(folder.folders);
+  if (!dataset.samples.empty()) return dataset;
+  if (!folder.pictures.empty()) return from_pictures(std::move(folder.pictures));
+  if (!folder.arrays.empty()) return from_arrays(folder.arrays);
+  fail(
+      "{}: no pictures (*.jpg, *.jpeg, *.png) or arrays (*.npy) in this folder or the {} below it; octet "
+      "takes a "
+      "folder with one folder a class, {}_list.txt, or a folder of pictures",
+      path.string(), folder.folders.size(), split);
+}
+
+}  // namespace
+
+Dataset open_dataset(const fs::path& path, std::string_view split) {
+  check(split == "train" || split == "val", "a dataset has the splits train and val");
+  std::error_code ignored;
+  const fs::file_status status = fs::status(path, ignored);
+  if (!fs::exists(status)) fail("{}: no such file or folder", path.string());
+  if (fs::is_directory(status)) return from_folder(path, split);
+  if (is_picture_name(path)) return from_pictures({path});
+  if (is_array_name(path)) return from_arrays({path});
+  return from_list(path);
+}
+
+}  // namespace octet

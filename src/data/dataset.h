@@ -1,0 +1,37 @@
+#pragma once
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace octet {
+
+struct Sample {
+  std::filesystem::path path;
+  std::int64_t label = -1;  // -1: not known
+  std::int64_t row = -1;    // which one of the arrays in a .npy file; -1: the file is a picture
+};
+
+// Pictures, or arrays that are preprocessed already, in an order that does not depend on the file system.
+// Either all have a label or none has.
+struct Dataset {
+  std::vector<Sample> samples;
+  std::vector<std::string> classes;  // the name of each label, where folders tell it
+
+  bool has_labels() const { return !samples.empty() && samples.front().label >= 0; }
+};
+
+// Finds the samples without opening the pictures. `split` is "train" or "val"; `path` is one of
+// - a folder with one folder a class, which are numbered in the order of their names;
+// - a folder with the list `split`_list.txt, or with a folder `split`, which is any of these itself;
+// - a list: lines of `relative/path label`, or of paths alone, relative to the list's folder;
+// - a folder of pictures, or one picture: no labels;
+// - a .npy file of a float32 array [N, C, H, W], or a folder of them: N samples each, with labels when there
+// is a
+//   labels.npy beside.
+// Hidden files and what is neither picture nor array are left out. An Error says what was found in their
+// place.
+Dataset open_dataset(const std::filesystem::path& path, std::string_view split);
+
+}  // namespace octet
