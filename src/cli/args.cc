@@ -227,8 +227,10 @@ Flag& Args::add_positional(std::string name, std::string* target, std::string va
 }
 
 const Flag* Args::find(std::string_view name) const {
-  for (const Flag& flag : flags_)
-    if (!flag.positional && !name.empty() && (flag.name == name || flag.alias == name)) return &flag;
+  for (const Flag& flag : flags_) {
+    bool is_alias = std::find(flag.aliases.begin(), flag.aliases.end(), name) != flag.aliases.end();
+    if (!flag.positional && (flag.name == name || is_alias)) return &flag;
+  }
   return nullptr;
 }
 

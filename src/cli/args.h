@@ -16,8 +16,8 @@ struct Flag {
   std::string value;  // what to write after it: "N", "FILE", "DIR", or the words to choose from: "a|b|c"
   std::string help;
   std::string group;
-  std::string default_text;  // empty: none to show
-  std::string alias;         // a second name, not shown
+  std::string default_text;          // empty: none to show
+  std::vector<std::string> aliases;  // other names for it, not shown
   bool positional = false;
   bool required = false;
   bool repeatable = false;
@@ -72,7 +72,7 @@ class Args {
 
  private:
   Flag& add_flag(std::string name, std::string value, std::string help);
-  const Flag* find(std::string_view name) const;  // by its name or alias, with `-`
+  const Flag* find(std::string_view name) const;  // by its name or an alias, with `-`
   std::vector<std::string> normalise(std::span<const std::string> words) const;
   std::string see_help() const;
 

@@ -285,7 +285,7 @@ std::function<int()> declare_bench(Args& args) {
   args.group("Models");
   Flag& model = args.add("model", &options->models, "MODEL",
                          "a directory with a Paddle inference model, or a model file; several take turns");
-  model.alias = "model-dir";
+  model.aliases = {"model-dir", "model-path"};
   model.required = true;
   add_file_flags(args, &options->files);
   args.add(

@@ -6,12 +6,12 @@
 #include "base/file.h"
 #include "base/progress.h"
 #include "base/threads.h"
+#include "cli/classifier.h"
 #include "cli/command.h"
 #include "cli/model_flags.h"
 #include "cli/output.h"
 #include "cli/preprocess_flags.h"
 #include "cli/stopwatch.h"
-#include "cli/tensors.h"
 #include "data/image.h"
 #include "data/preprocess.h"
 #include "metrics/topk.h"
@@ -73,24 +73,15 @@ std::vector<float> to_probabilities(std::span<const float> row) {
   return result;
 }
 
-class Classifier {
+class Inference {
  public:
-  explicit Classifier(const Options& options)
+  explicit Inference(const Options& options)
       : options_(options),
         config_(make_config(options.runtime)),
-        model_(Model::load(options.model.path, options.model.files)),
-        pool_(config_.cpu_math_library_num_threads()) {
-    std::vector<TensorInfo> inputs = model_.inputs();
-    if (inputs.size() != 1 || inputs[0].dtype != DType::kFloat32 || inputs[0].shape.size() != 4)
-      fail(
-          "{}: octet infer needs a model whose one input is a float32 picture, N x 3 x H x W; this one takes "
-          "{}; "
-          "`octet run` runs any model",
-          options.model.path, describe_all(inputs));
-    preprocess_ = preprocess_of(options.preprocess, options.model.path);
+        pool_(config_.cpu_math_library_num_threads()),
+        classifier_(options.model, config_, pool_),
+        preprocess_(preprocess_of(options.preprocess, options.model.path)) {
     if (!options.labels.empty()) labels_ = load_labels(options.labels);
-    predictor_ = create_predictor(model_, config_);
-    input_ = predictor_->get_input_handle(inputs[0].name);
   }
 
   int run() {
@@ -114,13 +105,6 @@ class Classifier {
     Image image;
     std::string error;  // not empty: it can't be read
   };
-
-  static std::string describe_all(const std::vector<TensorInfo>& tensors) {
-    std::vector<std::string> texts;
-    for (const TensorInfo& t : tensors)
-      texts.push_back(fmt::format("{} ({})", t.name, describe(t.dtype, t.shape)));
-    return texts.empty() ? "nothing" : fmt::format("{}", fmt::join(texts, ", "));
-  }
 
   int batch_size() const {
     return std::min(options_.batch_size, options_.max_batch_size.value_or(options_.batch_size));
@@ -175,32 +159,18 @@ class Classifier {
     });
     preprocess_time_.stop();
     if (batches_ == 0) {
-      for (int i = 0; i < options_.warmup; ++i) run_model(batch);
+      for (int i = 0; i < options_.warmup; ++i) classifier_.run(batch);
     }
     inference_time_.start();
-    Tensor scores = run_model(batch);
+    Tensor scores = classifier_.run(batch);
     inference_time_.stop();
     pictures_ += count;
     ++batches_;
     return scores;
   }
 
-  Tensor run_model(const Tensor& batch) {
-    feed(*input_, batch);
-    predictor_->run();
-    return fetch(*predictor_->get_output_handle(predictor_->get_output_names().at(0)));
-  }
-
   void print_answers(std::span<const Picture> pictures, const Tensor& scores) {
     postprocess_time_.start();
-    const auto count = static_cast<std::int64_t>(pictures.size());
-    if (scores.dtype() != DType::kFloat32 || scores.rank() < 2 || scores.dim(0) != count ||
-        scores.size() == 0 || scores.size() / count != scores.dim(1))
-      fail(
-          "{}: the first output is {}, not one row of class scores for each of the {} pictures; `octet run` "
-          "runs any "
-          "model",
-          options_.model.path, describe(scores.dtype(), scores.shape()), count);
     const auto classes = static_cast<std::size_t>(scores.dim(1));
     if (!labels_.empty() && labels_.size() != classes)
       fail("{}: {} labels, but the model has {} classes", options_.labels, labels_.size(), classes);
@@ -226,7 +196,7 @@ class Classifier {
     };
     double total = preprocess_time_.ms() + inference_time_.ms() + postprocess_time_.ms();
     say("benchmark:\n  {:<13} {}\n  {:<13} {}\n", "model:", printable(options_.model.path),
-        "precision:", model_.is_quantized() ? "int8" : "fp32");
+        "precision:", classifier_.precision());
     say("  {:<13} {}\n  {:<13} {}\n  {:<13} cpu, {}\n  {:<13} {}\n", "batch size:", batch_size(),
         "threads:", config_.cpu_math_library_num_threads(), "device:", config_.isa(), "pictures:", pictures_);
     line("preprocess:", preprocess_time_);
@@ -239,12 +209,10 @@ class Classifier {
 
   const Options& options_;
   Config config_;
-  Model model_;
-  ThreadPool pool_;  // for the pictures; the predictor has its own
+  ThreadPool pool_;
+  Classifier classifier_;
   Preprocess preprocess_;
   std::vector<std::string> labels_;
-  std::unique_ptr<Predictor> predictor_;
-  std::shared_ptr<TensorHandle> input_;
   Stopwatch preprocess_time_, inference_time_, postprocess_time_;
   std::int64_t pictures_ = 0, batches_ = 0;
 };
@@ -276,7 +244,7 @@ std::function<int()> declare_infer(Args& args) {
   args.example("octet infer --model-dir mobilenet_v3_small_infer --img-path cat.jpg");
   args.example(
       "octet infer --model-dir resnet50 --img-path photos --batch-size 8 --topk 5 --labels imagenet.txt");
-  return [options] { return Classifier(*options).run(); };
+  return [options] { return Inference(*options).run(); };
 }
 
 }  // namespace octet::cli

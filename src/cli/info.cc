@@ -168,7 +168,7 @@ std::function<int()> declare_info(Args& args) {
   args.add_positional("MODEL", &options->model.path, "MODEL",
                       "a directory with a Paddle inference model, or a model file");
   Flag& flag = args.add("model", &options->model.path, "MODEL", "the same as a flag");
-  flag.alias = "model-dir";
+  flag.aliases = {"model-dir", "model-path"};
   add_file_flags(args, &options->model);
   args.group("Output");
   args.add("graph", &options->graph, "print the graph as text, a line for each op");

@@ -18,6 +18,7 @@ std::span<const Command> commands() {
       {"info", "Show what a model holds, or what this octet and CPU can do.", declare_info},
       {"run", "Run a model on arrays from .npy files.", declare_run},
       {"infer", "Classify pictures with a model.", declare_infer},
+      {"eval", "Measure how often a model is right on labelled pictures.", declare_eval},
       {"convert", "Read a model and write it again.", declare_convert},
       {"bench", "Measure how fast models run.", declare_bench},
       {"compare", "Hold a model against another one, tensor by tensor.", declare_compare},

@@ -34,7 +34,7 @@ void add_model_flags(Args& args, ModelFlags* flags, const std::string& name) {
   args.group("Model");
   Flag& flag =
       args.add(name, &flags->path, "MODEL", "a directory with a Paddle inference model, or a model file");
-  flag.alias = name == "model" ? "model-dir" : "model";
+  flag.aliases = {"model", "model-dir", "model-path"};
   flag.required = true;
   add_file_flags(args, flags);
 }

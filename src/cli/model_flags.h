@@ -14,7 +14,8 @@ struct ModelFlags {
   ModelFiles files;
 };
 
-// `--model_filename` and `--params_filename`; add_model_flags also the model itself, as `--NAME`.
+// `--model_filename` and `--params_filename`; add_model_flags also the model itself, as `--NAME`, and under
+// the names of the other commands.
 void add_file_flags(Args& args, ModelFlags* flags);
 void add_model_flags(Args& args, ModelFlags* flags, const std::string& name = "model");
 

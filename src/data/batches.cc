@@ -170,13 +170,17 @@ struct BatchReader::State {
   std::condition_variable changed;
   std::optional<Batch> ready;
   std::exception_ptr error;
+  bool waiting = false;  // with the next batch, for `ready` to be taken
   bool ended = false, stop = false;
   std::thread thread;
 
   // False when nobody wants the batch any more.
   bool push(Batch batch) {
     std::unique_lock lock(mutex);
+    waiting = true;
+    changed.notify_all();
     changed.wait(lock, [&] { return !ready || stop; });
+    waiting = false;
     ready = std::move(batch);
     changed.notify_all();
     return !stop;
@@ -233,6 +237,11 @@ std::optional<Batch> BatchReader::next() {
   std::optional<Batch> batch = std::exchange(state_->ready, std::nullopt);
   state_->changed.notify_all();
   return batch;
+}
+
+void BatchReader::wait_until_idle() {
+  std::unique_lock lock(state_->mutex);
+  state_->changed.wait(lock, [&] { return (state_->ready && state_->waiting) || state_->ended; });
 }
 
 }  // namespace octet

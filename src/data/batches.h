@@ -52,6 +52,9 @@ class BatchReader {
   // more than a few or the end.
   std::optional<Batch> next();
 
+  // Returns when the batches ahead are made and the workers idle, for a measurement that nothing disturbs.
+  void wait_until_idle();
+
  private:
   struct State;
   std::unique_ptr<State> state_;

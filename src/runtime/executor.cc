@@ -50,6 +50,13 @@ std::vector<std::vector<ValueId>> find_last_uses(const Graph& graph) {
   return free_after;
 }
 
+// The batch may always be another one.
+bool fits(const Shape& given, const Shape& declared) {
+  for (std::size_t i = 1; i < declared.size() && i < given.size(); ++i)
+    if (declared[i] != kUnknown && declared[i] != given[i]) return false;
+  return true;
+}
+
 std::string reason(const Node& node) {
   auto it = node.attrs.find("reason");
   return it == node.attrs.end() ? "octet does not know this op" : std::get<std::string>(it->second);
@@ -265,7 +272,24 @@ Session::Bound& Session::bound_for(const std::vector<Tensor>& inputs) {
   return bound;
 }
 
+// A declared shape does not bind (Paddle does not check it either), but when a run fails it is worth a hint.
 std::vector<Tensor> Session::run(const std::vector<Tensor>& inputs, std::vector<StepTime>* times) {
+  try {
+    return run_steps(inputs, times);
+  } catch (const Error& error) {
+    std::string hint;
+    for (std::size_t i = 0; i < inputs.size() && i < executable_->graph.inputs.size(); ++i) {
+      const Value& value = executable_->graph.value(executable_->graph.inputs[i]);
+      if (!fits(inputs[i].shape(), value.shape))
+        hint += fmt::format(" (input {} is declared {}, given {})", value.name, to_string(value.shape),
+                            to_string(inputs[i].shape()));
+    }
+    if (hint.empty()) throw;
+    throw Error(error.what() + hint, error.kind());
+  }
+}
+
+std::vector<Tensor> Session::run_steps(const std::vector<Tensor>& inputs, std::vector<StepTime>* times) {
   const Graph& graph = executable_->graph;
   check(inputs.size() == graph.inputs.size(), "a run needs a tensor for each input");
   for (std::size_t i = 0; i < graph.nodes.size(); ++i)

@@ -57,6 +57,7 @@ class Session {
  private:
   struct Bound;
   Bound& bound_for(const std::vector<Tensor>& inputs);
+  std::vector<Tensor> run_steps(const std::vector<Tensor>& inputs, std::vector<StepTime>* times);
 
   std::shared_ptr<const Executable> executable_;
   ThreadPool& pool_;

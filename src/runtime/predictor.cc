@@ -109,7 +109,7 @@ class GraphPredictor : public Predictor {
       if (handle->tensor().empty()) fail("input {}: has no data; copy_from_cpu() first", handle->name());
       tensors.push_back(handle->tensor());
     }
-    std::vector<Tensor> results = execute_or_explain(tensors);
+    std::vector<Tensor> results = session_.run(tensors);
     for (std::size_t i = 0; i < results.size(); ++i) outputs_[i]->set(std::move(results[i]));
   }
 
@@ -119,30 +119,6 @@ class GraphPredictor : public Predictor {
 
  private:
   using Handles = std::vector<std::shared_ptr<Handle>>;
-
-  // A declared shape does not bind (Paddle does not check it either), but when a run fails it is worth a
-  // hint.
-  std::vector<Tensor> execute_or_explain(const std::vector<Tensor>& tensors) {
-    try {
-      return session_.run(tensors);
-    } catch (const Error& error) {
-      std::string hint;
-      for (std::size_t i = 0; i < tensors.size(); ++i) {
-        const Value& value = executable_->graph.value(executable_->graph.inputs[i]);
-        if (!fits(tensors[i].shape(), value.shape))
-          hint += fmt::format(" (input {} is declared {}, given {})", value.name, to_string(value.shape),
-                              to_string(tensors[i].shape()));
-      }
-      if (hint.empty()) throw;
-      throw Error(error.what() + hint, error.kind());
-    }
-  }
-
-  static bool fits(const Shape& given, const Shape& declared) {
-    for (std::size_t i = 1; i < declared.size() && i < given.size(); ++i)
-      if (declared[i] != kUnknown && declared[i] != given[i]) return false;
-    return true;
-  }
 
   static std::vector<std::string> names(const Handles& handles) {
     std::vector<std::string> list;

@@ -76,7 +76,8 @@ TEST_P(CommandPage, EveryFlagIsDescribed) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, CommandPage,
-                         testing::Values("info", "run", "infer", "convert", "bench", "compare", "completion"),
+                         testing::Values("info", "run", "infer", "eval", "convert", "bench", "compare",
+                                         "completion"),
                          [](const auto& info) { return std::string(info.param); });
 
 TEST(DocsTest, PatternsMatchWhatTheyShould) {

@@ -189,6 +189,17 @@ TEST(BatchReader, ArraysAreGivenAsTheyAre) {
   EXPECT_EQ(batches[3].pixels.data<float>()[11], 7.0f);
 }
 
+TEST(BatchReader, IsIdleWhenTheBatchesAheadAreMade) {
+  Pictures pictures(9);
+  BatchReader reader(pictures.dataset, kSmall, {.batch_size = 2, .workers = 2});
+  reader.wait_until_idle();
+  for (std::int64_t i = 0; std::optional<Batch> batch = reader.next(); ++i) {
+    EXPECT_EQ(batch->index, i);
+    reader.wait_until_idle();
+  }
+  reader.wait_until_idle();
+}
+
 TEST(BatchReader, MayBeLeftAtAnyTime) {
   Pictures pictures(12);
   for (int batches = 0; batches < 4; ++batches) {

@@ -16,7 +16,7 @@ inline Image plain_image(int width, int height, std::array<std::uint8_t, 3> colo
 //   model/            a classifier of three classes that answers with probabilities
 //   scores/           the same without its softmax
 //   images/demo.jpg   red
-//   photos/           blue.png, green.png, red.png
+//   photos/           blue.png, green.png, red.png, and their classes in val_list.txt
 //   x.npy             float32 2x3x4x4: red and blue pictures, already normalised
 //   labels.txt        red, green, blue
 struct Sandbox : TempDir {
@@ -30,6 +30,7 @@ struct Sandbox : TempDir {
     write_file(*this / "photos/blue.png", encode_png(plain_image(30, 40, {0, 0, 255})));
     write_file(*this / "photos/green.png", encode_png(plain_image(33, 44, {0, 255, 0})));
     write_file(*this / "photos/red.png", encode_png(plain_image(40, 40, {255, 0, 0})));
+    write_file(*this / "photos/val_list.txt", "red.png 0\ngreen.png 1\nblue.png 2\n");
     std::vector<float> x(2 * 3 * 16);
     std::fill_n(x.begin(), 16, 2.0f);
     std::fill_n(x.begin() + 5 * 16, 16, 2.0f);

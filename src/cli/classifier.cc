@@ -1,0 +1,52 @@
+#include "cli/classifier.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "cli/tensors.h"
+
+namespace octet::cli {
+
+namespace {
+
+std::string describe_all(const std::vector<TensorInfo>& tensors) {
+  std::vector<std::string> texts;
+  for (const TensorInfo& t : tensors)
+    texts.push_back(fmt::format("{} ({})", t.name, describe(t.dtype, t.shape)));
+  return texts.empty() ? "nothing" : fmt::format("{}", fmt::join(texts, ", "));
+}
+
+}  // namespace
+
+Classifier::Classifier(const ModelFlags& model, const Config& config, ThreadPool& pool)
+    : path_(model.path),
+      model_(Model::load(model.path, model.files)),
+      session_(prepare(*model_.graph(), {config.ir_optim(), config.isa()}), pool) {
+  std::vector<TensorInfo> inputs = model_.inputs();
+  if (inputs.size() != 1 || inputs[0].dtype != DType::kFloat32 || inputs[0].shape.size() != 4)
+    fail(
+        "{}: a classifier's one input is a float32 picture, N x 3 x H x W; this one takes {}; `octet run` "
+        "runs any "
+        "model",
+        path_, describe_all(inputs));
+}
+
+Tensor Classifier::run(const Tensor& pixels) {
+  std::vector<Tensor> outputs = session_.run({pixels});
+  std::size_t bytes = pixels.size_bytes() + session_.arena_bytes();
+  for (const Tensor& output : outputs) bytes += output.size_bytes();
+  peak_bytes_ = std::max(peak_bytes_, bytes);
+
+  const std::int64_t count = pixels.dim(0);
+  const Tensor& scores = outputs.at(0);
+  if (scores.dtype() != DType::kFloat32 || scores.rank() < 2 || scores.dim(0) != count ||
+      scores.size() == 0 || scores.size() / count != scores.dim(1))
+    fail(
+        "{}: the first output is {}, not one row of class scores for each of the {} pictures; `octet run` "
+        "runs any "
+        "model",
+        path_, describe(scores.dtype(), scores.shape()), count);
+  return scores;
+}
+
+}  // namespace octet::cli

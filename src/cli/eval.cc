@@ -1,0 +1,271 @@
+#include <algorithm>
+#include <cmath>
+#include <deque>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/progress.h"
+#include "base/threads.h"
+#include "cli/classifier.h"
+#include "cli/command.h"
+#include "cli/model_flags.h"
+#include "cli/output.h"
+#include "cli/preprocess_flags.h"
+#include "cli/stopwatch.h"
+#include "cli/tensors.h"
+#include "data/batches.h"
+#include "formats/paddle/model_files.h"
+#include "metrics/accuracy.h"
+#include "metrics/topk.h"
+
+namespace octet::cli {
+
+namespace {
+
+struct Options {
+  ModelFlags model;
+  ModelFlags baseline;  // without a path: none
+  std::string data_dir;
+  int batch_size = 32;
+  std::optional<int> batch_num;
+  PreprocessFlags preprocess;
+  RuntimeFlags runtime;
+  std::string json;
+};
+
+std::uint64_t bytes_on_disk(const ModelFlags& model) {
+  const paddle::ModelPaths paths = paddle::find_model(model.path, model.files);
+  std::uint64_t bytes = 0;
+  for (const auto& path : {paths.model, paths.params}) {
+    std::error_code error;
+    const std::uintmax_t size = std::filesystem::file_size(path, error);
+    if (!error) bytes += size;
+  }
+  return bytes;
+}
+
+// A model, what it answered so far and how long that took.
+struct Subject {
+  Subject(const ModelFlags& model, const Config& config, ThreadPool& pool)
+      : classifier(model, config, pool), disk_bytes(bytes_on_disk(model)) {}
+
+  double ms() const { return time.ms() / static_cast<double>(images); }  // a picture
+  double agreement() const { return static_cast<double>(agreed) / static_cast<double>(images); }
+
+  Classifier classifier;
+  std::uint64_t disk_bytes;
+  Stopwatch time;  // of the runs alone
+  Accuracy accuracy;
+  std::int64_t images = 0;
+  std::int64_t agreed = 0;  // answers that are those of the first model
+};
+
+// The likeliest class of each picture; -1 where the scores are not numbers.
+std::vector<std::int64_t> answers_of(const Tensor& scores) {
+  const auto classes = static_cast<std::size_t>(scores.dim(1));
+  std::vector<std::int64_t> answers;
+  for (std::size_t at = 0; at < scores.data<float>().size(); at += classes) {
+    const Scored best = top_k(scores.data<float>().subspan(at, classes), 1).at(0);
+    answers.push_back(std::isnan(best.score) ? -1 : best.index);
+  }
+  return answers;
+}
+
+class Evaluation {
+ public:
+  explicit Evaluation(const Options& options)
+      : options_(options),
+        config_(make_config(options.runtime)),
+        pool_(config_.cpu_math_library_num_threads()) {
+    if (has_baseline()) subjects_.emplace_back(options.baseline, config_, pool_);
+    subjects_.emplace_back(options.model, config_, pool_);
+  }
+
+  int run() {
+    Dataset dataset = open_dataset(options_.data_dir, "val");
+    has_labels_ = dataset.has_labels();
+    if (!has_labels_ && !has_baseline())
+      fail(
+          "{}: no labels to hold the answers against; give a folder with one folder a class, a list with "
+          "lines of "
+          "`path label`, or another model as --baseline",
+          options_.data_dir);
+    highest_ = *std::ranges::max_element(dataset.samples, {}, &Sample::label);
+    folders_ = dataset.classes.size();
+    read(std::move(dataset));
+    if (has_baseline()) print_table();
+    print_end();
+    if (!options_.json.empty()) write_json();
+    return 0;
+  }
+
+ private:
+  bool has_baseline() const { return !options_.baseline.path.empty(); }
+  const Subject& model() const { return subjects_.back(); }
+
+  void read(Dataset dataset) {
+    constexpr std::int64_t kPrintEvery = 10;
+    const std::int64_t batches = options_.batch_num.value_or(std::numeric_limits<int>::max());
+    const auto samples = static_cast<std::int64_t>(dataset.samples.size());
+    BatchReader reader(std::move(dataset), preprocess_of(options_.preprocess, options_.model.path),
+                       {.batch_size = options_.batch_size, .workers = pool_.threads()});
+    Progress progress("pictures", std::min(samples, batches * options_.batch_size));
+    for (std::int64_t id = 0; id < batches; ++id) {
+      const std::optional<Batch> batch = reader.next();
+      if (!batch) break;
+      progress.clear();
+      for (const std::string& message : batch->broken) print_warning(message + "; skipped");
+      broken_ += static_cast<std::int64_t>(batch->broken.size());
+      reader.wait_until_idle();
+      evaluate(*batch);
+      if (id % kPrintEvery == 0) {
+        say("batch_id {}, acc1 {}, acc5 {}, {}avg time {:.5f} sec/img\n", id,
+            accuracy(model().accuracy.acc1(), 3), accuracy(model().accuracy.acc5(), 3),
+            has_baseline() ? fmt::format("agreement {:.3f}, ", model().agreement()) : "",
+            model().ms() / 1000);
+        flush_output();
+      }
+      progress.update(model().images + broken_);
+    }
+  }
+
+  // The models take turns on each batch, so that whatever else the machine does hits both.
+  void evaluate(const Batch& batch) {
+    std::vector<std::int64_t> first_answers;
+    for (Subject& subject : subjects_) {
+      if (subject.images == 0) subject.classifier.run(batch.pixels);  // memory is planned in the first run
+      subject.time.start();
+      const Tensor scores = subject.classifier.run(batch.pixels);
+      subject.time.stop();
+      check_classes(subject, scores.dim(1));
+
+      const std::vector<std::int64_t> answers = answers_of(scores);
+      if (first_answers.empty()) first_answers = answers;
+      const auto classes = static_cast<std::size_t>(scores.dim(1));
+      for (std::size_t i = 0; i < answers.size(); ++i) {
+        if (has_labels_)
+          subject.accuracy.update(scores.data<float>().subspan(i * classes, classes), batch.labels[i]);
+        subject.agreed += answers[i] >= 0 && answers[i] == first_answers[i];
+        ++subject.images;
+      }
+    }
+  }
+
+  void check_classes(const Subject& subject, std::int64_t classes) {
+    if (subject.images > 0) return;
+    const std::string& path = subject.classifier.path();
+    if (highest_.label >= classes)
+      fail("{}: {} has the label {}, but {} has {} classes, 0 to {}", options_.data_dir,
+           printable(highest_.path.string()), highest_.label, path, classes, classes - 1);
+    if (classes_ > 0 && classes != classes_)
+      fail("{} has {} classes, and the baseline {} has {}", path, classes, options_.baseline.path, classes_);
+    if (classes_ == 0 && folders_ > 0 && folders_ != static_cast<std::size_t>(classes))
+      print_warning(fmt::format(
+          "{}: {} folders for the {} classes of {}; a folder's label is its place among the folders, so "
+          "give a list where that is not the class",
+          options_.data_dir, folders_, classes, path));
+    classes_ = classes;
+  }
+
+  std::string accuracy(double value, int digits) const {
+    return has_labels_ ? fmt::format("{:.{}f}", value, digits) : "-";
+  }
+
+  void print_table() const {
+    say("\n| model | precision | top-1 | top-5 | agreement | size on disk | ms/image | peak memory |\n"
+        "|---|---|--:|--:|--:|--:|--:|--:|\n");
+    for (const Subject& subject : subjects_)
+      say("| {} | {} | {} | {} | {:.4f} | {} | {:.3f} | {} |\n", printable(subject.classifier.path()),
+          subject.classifier.precision(), accuracy(subject.accuracy.acc1(), 4),
+          accuracy(subject.accuracy.acc5(), 4), subject.agreement(), format_bytes(subject.disk_bytes),
+          subject.ms(), format_bytes(subject.classifier.peak_bytes()));
+    say("\n");
+  }
+
+  void print_end() const {
+    if (broken_ > 0)
+      print_warning(fmt::format("{} of {} pictures can't be read and {} left out", broken_,
+                                model().images + broken_, broken_ == 1 ? "was" : "were"));
+    say("End test: test image {}\n", model().images);
+    say("test_acc1 {}, test_acc5 {}, avg time {:.5f} sec/img\n", accuracy(model().accuracy.acc1(), 4),
+        accuracy(model().accuracy.acc5(), 4), model().ms() / 1000);
+  }
+
+  void write_json() const {
+    using Json = nlohmann::ordered_json;
+    Json models = Json::array();
+    for (const Subject& subject : subjects_) {
+      models.push_back({{"model", subject.classifier.path()}, {"precision", subject.classifier.precision()}});
+      Json& json = models.back();
+      if (has_labels_) json["acc1"] = subject.accuracy.acc1();
+      if (has_labels_) json["acc5"] = subject.accuracy.acc5();
+      if (has_baseline()) json["agreement"] = subject.agreement();
+      json["disk_bytes"] = subject.disk_bytes;
+      json["ms_per_image"] = subject.ms();
+      json["peak_bytes"] = subject.classifier.peak_bytes();
+    }
+    const Json json = {{"data", options_.data_dir},
+                       {"images", model().images},
+                       {"broken", broken_},
+                       {"batch_size", options_.batch_size},
+                       {"threads", pool_.threads()},
+                       {"isa", config_.isa()},
+                       {"models", models}};
+    AtomicFiles out;
+    out.begin(options_.json);
+    out.write(json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
+    out.commit();
+  }
+
+  const Options& options_;
+  const Config config_;
+  ThreadPool pool_;
+  std::deque<Subject> subjects_;  // the baseline, if any, and the model
+  bool has_labels_ = false;
+  Sample highest_;           // the one with the highest label
+  std::size_t folders_ = 0;  // of classes in the data
+  std::int64_t classes_ = 0;
+  std::int64_t broken_ = 0;
+};
+
+}  // namespace
+
+std::function<int()> declare_eval(Args& args) {
+  auto options = std::make_shared<Options>();
+  add_model_flags(args, &options->model, "model-path");
+  args.group("Baseline");
+  args.add("baseline", &options->baseline.path, "MODEL",
+           "a model to hold this one against, on the same pictures; prints a table");
+  args.add("baseline-model-filename", &options->baseline.files.model_filename, "NAME", "its program's file");
+  args.add("baseline-params-filename", &options->baseline.files.params_filename, "NAME",
+           "its parameters' file");
+  args.group("Data");
+  Flag& data =
+      args.add("data-dir", &options->data_dir, "FILE_OR_DIR",
+               "a folder with one folder a class, a folder with val_list.txt or val, a list of `path label` "
+               "lines, or arrays (.npy) with a labels.npy");
+  data.aliases = {"data-path"};
+  data.required = true;
+  args.add("batch-size", &options->batch_size, {1, 4096}, "pictures to run at once");
+  args.add("batch-num", &options->batch_num, {1, 1 << 30}, "stop after so many batches").default_text =
+      "all of the data";
+  add_preprocess_flags(args, &options->preprocess);
+  args.group("Answers");
+  args.add("json", &options->json, "FILE", "write the results there too");
+  add_runtime_flags(args, &options->runtime);
+  args.note(
+      "Prints how many of the pictures have their label as the likeliest class (acc1) and among the five "
+      "likeliest "
+      "(acc5). The time is that of running the model alone. Agreement is the share of pictures on which the "
+      "model "
+      "answers as the baseline does; it needs no labels. A picture that can't be read is skipped with a "
+      "warning.");
+  args.example("octet eval --model-path mobilenet_v3_small_infer --data-dir ILSVRC2012");
+  args.example(
+      "octet eval --model-path int8_model --baseline float_model --data-dir ILSVRC2012/val_list.txt");
+  return [options] { return Evaluation(*options).run(); };
+}
+
+}  // namespace octet::cli
