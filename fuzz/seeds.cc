@@ -100,13 +100,19 @@ Inputs yamls() {
       "      std: [0.229, 0.224, 0.225]\n"};
 }
 
+Inputs lists() {
+  return {"passwd 0\ngroup 12\n", "\xef\xbb\xbf\tpasswd\r\n\n  group  \n",
+          "/etc/passwd\t3\nno where.jpg 4\n"};
+}
+
 struct Row {
   const char* target;
   Inputs (*make)();
 };
 // A new target gets a row here.
 constexpr Row kRows[] = {{"npy_fuzz", npy},    {"pickle_fuzz", pickles}, {"pdmodel_fuzz", models},
-                         {"jpeg_fuzz", jpegs}, {"png_fuzz", pngs},       {"deploy_yaml_fuzz", yamls}};
+                         {"jpeg_fuzz", jpegs}, {"png_fuzz", pngs},       {"deploy_yaml_fuzz", yamls},
+                         {"list_fuzz", lists}};
 
 }  // namespace
 }  // namespace octet

@@ -137,32 +137,8 @@ std::string_view trim(std::string_view line) {
 }
 
 Dataset from_list(const fs::path& list) {
-  constexpr std::size_t kMaxBytes = std::size_t{1} << 30, kMaxLine = 4096;
-  const std::string text = read_text(list, kMaxBytes);
-  if (text.find('\0') != std::string::npos)
-    fail("{}: neither a picture (*.jpg, *.jpeg, *.png) nor an array (*.npy) nor a list of pictures",
-         list.string());
-  Dataset dataset;
-  std::int64_t number = 0;
-  for (std::size_t at = text.starts_with("\xef\xbb\xbf") ? 3 : 0, end; at < text.size(); at = end + 1) {
-    end = std::min(text.find('\n', at), text.size());
-    ++number;
-    const std::string_view line = trim(std::string_view(text).substr(at, end - at));
-    if (line.empty()) continue;
-    const std::string where = fmt::format("{}:{}", list.string(), number);
-    if (line.size() > kMaxLine)
-      fail("{}: a line of {} bytes; is this a list of pictures?", where, line.size());
-    Sample sample = parse_line(line, where);
-    sample.path = list.parent_path() / sample.path;
-    if (!is_file(sample.path))
-      fail("{}: there is no file {}; paths are relative to the list's folder", where,
-           printable(sample.path.string()));
-    if (!dataset.samples.empty() && dataset.has_labels() != (sample.label >= 0))
-      fail("{}: {} a label, unlike the lines before", where, sample.label >= 0 ? "has" : "lacks");
-    dataset.samples.push_back(std::move(sample));
-  }
-  if (dataset.samples.empty()) fail("{}: an empty list; its lines are `relative/path label`", list.string());
-  return dataset;
+  constexpr std::size_t kMaxBytes = std::size_t{1} << 30;
+  return read_list(read_text(list, kMaxBytes), list);
 }
 
 // Whether the folders are parts of a dataset and not classes. There are classes that are called "train", too.
@@ -212,6 +188,34 @@ Dataset open_dataset(const fs::path& path, std::string_view split) {
   if (is_picture_name(path)) return from_pictures({path});
   if (is_array_name(path)) return from_arrays({path});
   return from_list(path);
+}
+
+Dataset read_list(std::string_view text, const fs::path& list) {
+  constexpr std::size_t kMaxLine = 4096;
+  if (text.find('\0') != std::string_view::npos)
+    fail("{}: neither a picture (*.jpg, *.jpeg, *.png) nor an array (*.npy) nor a list of pictures",
+         list.string());
+  Dataset dataset;
+  std::int64_t number = 0;
+  for (std::size_t at = text.starts_with("\xef\xbb\xbf") ? 3 : 0, end; at < text.size(); at = end + 1) {
+    end = std::min(text.find('\n', at), text.size());
+    ++number;
+    const std::string_view line = trim(text.substr(at, end - at));
+    if (line.empty()) continue;
+    const std::string where = fmt::format("{}:{}", list.string(), number);
+    if (line.size() > kMaxLine)
+      fail("{}: a line of {} bytes; is this a list of pictures?", where, line.size());
+    Sample sample = parse_line(line, where);
+    sample.path = list.parent_path() / sample.path;
+    if (!is_file(sample.path))
+      fail("{}: there is no file {}; paths are relative to the list's folder", where,
+           printable(sample.path.string()));
+    if (!dataset.samples.empty() && dataset.has_labels() != (sample.label >= 0))
+      fail("{}: {} a label, unlike the lines before", where, sample.label >= 0 ? "has" : "lacks");
+    dataset.samples.push_back(std::move(sample));
+  }
+  if (dataset.samples.empty()) fail("{}: an empty list; its lines are `relative/path label`", list.string());
+  return dataset;
 }
 
 }  // namespace octet

@@ -34,4 +34,7 @@ struct Dataset {
 // place.
 Dataset open_dataset(const std::filesystem::path& path, std::string_view split);
 
+// The samples of a list with this text, which is the file `list`.
+Dataset read_list(std::string_view text, const std::filesystem::path& list);
+
 }  // namespace octet

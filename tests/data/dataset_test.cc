@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 
 #include "octet/error.h"
+#include "support/damage.h"
 #include "support/temp_dir.h"
 #include "tensor/npy.h"
 
@@ -122,6 +123,13 @@ TEST(Dataset, BadLinesAreNamed) {
   EXPECT_THAT(error_with("\x1b[2J\n"), HasSubstr("\\x1b[2J"));
   EXPECT_THAT(error_with(" \n\t\r\n"), HasSubstr("an empty list"));
   EXPECT_THAT(error_with(""), HasSubstr("an empty list"));
+}
+
+TEST(Dataset, DamagedListsAreErrors) {
+  Tree tree = {"a.jpg", "b c.jpg"};
+  const auto read = [&](const std::string& text) { read_list(text, tree / "list.txt"); };
+  const std::string good = "a.jpg 1\nb c.jpg\t22\r\na.jpg 3\n";
+  expect_survives_damage(good, read, good.size(), 2000);
 }
 
 TEST(Dataset, PicturesWithoutLabels) {
