@@ -45,11 +45,13 @@ class Grouping {
   std::int64_t longest(std::int64_t first, std::int64_t limit) const {
     std::int64_t count = limit;
     for (std::int64_t c = 0; c < channels_; ++c) {
-      Reach reach;
+      int above = 0, below = 0;
       for (std::int64_t i = 0; i < count; ++i) {
-        for (std::int64_t t = 2 * (first + i); t < std::min(2 * (first + i) + 2, taps_); ++t)
-          reach.add(limits_.weight(weights_[c * taps_ + t]));
-        if (!reach.fits(limits_.left)) count = i;
+        for (std::int64_t t = 2 * (first + i); t < std::min(2 * (first + i) + 2, taps_); ++t) {
+          above += limits_.reach(weights_[c * taps_ + t], false);
+          below += limits_.reach(weights_[c * taps_ + t], true);
+        }
+        if (above > limits_.most(false) || below > limits_.most(true)) count = i;
       }
     }
     return count;

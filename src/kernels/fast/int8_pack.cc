@@ -18,41 +18,124 @@ std::vector<int> split_vectors(std::int64_t vectors) {
   return parts;
 }
 
-// Whether products of pairs, and of two units' pairs, fit into 16 bits.
-struct PairFit {
-  bool one = true, two = true;
+// The weights of a panel in the order of its left side, a segment filled up with zeros to whole units. Where
+// products added in 16 bits could overflow, a part of their weights goes from `once` to `again`, and units
+// with such a part are multiplied a second time, with that part.
+struct SplitWeights {
+  SplitWeights(const WeightColumns& weights, const LeftForm& form)
+      : units(form.units(false)), segments(form.segments), columns(weights.count) {
+    once.resize(static_cast<std::size_t>(columns * segments * units * 4));
+    again.resize(once.size());
+    for (std::int64_t c = 0; c < columns; ++c)
+      for (std::int64_t i = 0; i < segments * form.length; ++i)
+        once[index(c, i / form.length * units) + static_cast<std::size_t>(i % form.length)] =
+            weights.data[c * weights.step + form.offsets[static_cast<std::size_t>(i)]];
+  }
+
+  // Of a unit, counted over all segments.
+  std::size_t index(std::int64_t column, std::int64_t unit) const {
+    return static_cast<std::size_t>((column * segments * units + unit) * 4);
+  }
+
+  // Makes sums of one pair, or those of `at_once` = 2 neighbouring units of a segment, fit. False:
+  // impossible.
+  bool split(const PairLimits& limits, std::int64_t at_once) {
+    for (std::int64_t unit = 0; unit < segments * units;) {
+      std::int64_t count = std::min(at_once, units - unit % units);
+      if (!split_units(limits, unit, count)) return false;
+      unit += count;
+    }
+    return true;
+  }
+
+  bool comes_again(std::int64_t unit) const {
+    for (std::int64_t c = 0; c < columns; ++c)
+      if (std::any_of(&again[index(c, unit)], &again[index(c, unit)] + 4, [](int w) { return w != 0; }))
+        return true;
+    return false;
+  }
+
+  std::vector<std::int64_t> units_again() const {
+    std::vector<std::int64_t> list;
+    for (std::int64_t unit = 0; unit < segments * units; ++unit)
+      if (comes_again(unit)) list.push_back(unit);
+    return list;
+  }
+
+  std::int64_t units, segments, columns;
+  std::vector<std::int8_t> once, again;  // [column][segment][unit][4]
+
+ private:
+  bool split_units(const PairLimits& limits, std::int64_t unit, std::int64_t count) {
+    // As few units as possible shall come again: the first one, if its weights are enough for all columns.
+    bool last_first = false;
+    for (bool apply : {false, true})
+      for (std::int64_t c = 0; c < columns; ++c)
+        for (std::size_t pair = 0; pair < 4; pair += 2)
+          for (bool below : {false, true}) {
+            auto pair_at = [&](std::int64_t i) { return index(c, unit + i) + pair; };
+            auto reach = [&](const std::vector<std::int8_t>& w, std::size_t at) {
+              return limits.reach(w[at], below) + limits.reach(w[at + 1], below);
+            };
+            int excess = -limits.most(below);
+            for (std::int64_t i = 0; i < count; ++i) excess += reach(once, pair_at(i));
+            if (excess <= 0) continue;
+            if (!apply) {
+              last_first = last_first || excess > reach(once, pair_at(0));
+              continue;
+            }
+            for (std::int64_t i = 0; i < count; ++i) {
+              std::size_t at = pair_at(last_first ? count - 1 - i : i);
+              int room = std::min(excess, limits.most(below) - reach(again, at));
+              for (std::size_t place : {at, at + 1}) {
+                int part = std::clamp(limits.reach(once[place], below), 0, room);
+                int moved = once[place] < 0 ? -part : part;
+                once[place] = static_cast<std::int8_t>(once[place] - moved);
+                again[place] = static_cast<std::int8_t>(again[place] + moved);
+                room -= part;
+                excess -= part;
+              }
+            }
+            if (excess > 0) return false;
+          }
+    return true;
+  }
 };
 
-PairFit fit_of(const simd::Int8Features& features, const WeightColumns& weights, const LeftForm& form,
-               LeftRange range) {
-  PairFit fit;
+struct KindWeights {
+  Int8Kind kind;
+  SplitWeights weights;
+};
+
+KindWeights choose_kind(const simd::Int8Features& features, const WeightColumns& columns,
+                        const LeftForm& form, LeftRange range) {
+  SplitWeights plain(columns, form);
+  if (features.dot) return {Int8Kind::kDot, std::move(plain)};
+  // Times that were measured, of a unit in each kind; a unit that comes again takes the time of kPairs.
+  constexpr std::int64_t kWide = 16, kPairs = 10, kPairs2 = 8;
   PairLimits limits(features, range);
-  for (std::int64_t c = 0; c < weights.count; ++c)
-    for (std::int64_t s = 0; s < form.segments; ++s) {
-      const std::int64_t* offsets = form.offsets.data() + s * form.length;
-      auto weight = [&](std::int64_t i) {
-        return i < form.length ? limits.weight(weights.data[c * weights.step + offsets[i]]) : 0;
-      };
-      for (std::int64_t i = 0; i < form.length; i += 2) {
-        Reach reach;
-        reach.add(weight(i));
-        reach.add(weight(i + 1));
-        if (!reach.fits(limits.left)) return {false, false};
-        if (i % 8 >= 4) continue;
-        reach.add(weight(i + 4));
-        reach.add(weight(i + 5));
-        fit.two = fit.two && reach.fits(limits.left);
-      }
-    }
-  return fit;
+  std::int64_t units = form.segments * form.units(false), best = kWide * units;
+  KindWeights found = {Int8Kind::kWide, plain};
+  auto consider = [&](Int8Kind kind, std::int64_t at_once, std::int64_t time) {
+    SplitWeights weights = plain;
+    if (!weights.split(limits, at_once)) return;
+    time = time * units + kPairs * static_cast<std::int64_t>(weights.units_again().size());
+    if (time >= best) return;
+    best = time;
+    found = {kind, std::move(weights)};
+  };
+  consider(Int8Kind::kPairs, 1, kPairs);
+  if (features.pairs2) consider(Int8Kind::kPairs2, 2, kPairs2);
+  return found;
 }
 
-Int8Kind kind_of(const simd::Int8Features& features, const WeightColumns& weights, const LeftForm& form,
-                 LeftRange range) {
-  if (features.dot) return Int8Kind::kDot;
-  PairFit fit = fit_of(features, weights, form, range);
-  if (!fit.one) return Int8Kind::kWide;
-  return fit.two && features.pairs2 ? Int8Kind::kPairs2 : Int8Kind::kPairs;
+void pack_wide(const WeightColumns& weights, const LeftForm& form, std::int64_t width, std::int16_t* to) {
+  for (std::int64_t c = 0; c < weights.count; ++c)
+    for (std::int64_t i = 0; i < form.segments * form.length; ++i) {
+      std::int64_t unit = i / form.length * form.units(true) + i % form.length / 2;
+      to[(unit * width + c) * 2 + i % form.length % 2] =
+          weights.data[c * weights.step + form.offsets[static_cast<std::size_t>(i)]];
+    }
 }
 
 }  // namespace
@@ -88,7 +171,9 @@ void pack_panels(const simd::Int8Features& features, const WeightColumns& weight
     PackedPanel packed;
     packed.first = first + done;
     packed.offset = offset;
-    packed.panel.kind = kind_of(features, columns, product.narrow, range);
+    KindWeights chosen = choose_kind(features, columns, product.narrow, range);
+    const SplitWeights& split = chosen.weights;
+    packed.panel.kind = chosen.kind;
     packed.panel.vectors = vectors;
     packed.panel.columns = count;
     packed.panel.shift = 0;
@@ -98,19 +183,24 @@ void pack_panels(const simd::Int8Features& features, const WeightColumns& weight
       packed.panel.shift = static_cast<std::int8_t>(PairLimits(features, range).shift);
 
     const LeftForm& form = product.form(packed.wide());
-    std::int64_t per_unit = packed.wide() ? 2 : 4, units = form.units(packed.wide());
+    std::vector<std::int64_t> units_again = split.units_again();
+    std::int64_t units = form.units(packed.wide()), again = static_cast<std::int64_t>(units_again.size());
     std::int64_t header = width * static_cast<std::int64_t>(sizeof(std::int32_t) + 2 * sizeof(float));
-    packed.memory = Tensor(DType::kInt8, {header + form.segments * units * width * 4});
+    std::int64_t all_units = (form.segments * units + again) * width * 4;
+    std::int64_t table = (form.segments + again) * static_cast<std::int64_t>(sizeof(std::int32_t));
+    packed.memory = Tensor(DType::kInt8, {header + all_units + table});
     std::int8_t* memory = packed.memory.mutable_data<std::int8_t>().data();
     std::fill_n(memory, packed.memory.size(), std::int8_t{0});
     auto* init = reinterpret_cast<std::int32_t*>(memory);
     auto* multiplier = reinterpret_cast<float*>(init + width);
     float* bias = multiplier + width;
     std::int8_t* to = memory + header;
+    auto* second = reinterpret_cast<std::int32_t*>(to + all_units);
     packed.panel.init = init;
     packed.panel.multiplier = multiplier;
     packed.panel.bias = bias;
     packed.panel.weights = to;
+    packed.panel.again = second;
 
     auto multipliers = rescaling.multiplier.data<float>();
     std::int32_t shift = static_cast<std::uint8_t>(packed.panel.shift);
@@ -119,18 +209,24 @@ void pack_panels(const simd::Int8Features& features, const WeightColumns& weight
       auto at = static_cast<std::size_t>(packed.first + c);
       multiplier[c] = multipliers[multipliers.size() == 1 ? 0 : at];
       if (!rescaling.bias.empty()) bias[c] = rescaling.bias.data<float>()[at];
-      std::int32_t sum = 0;
-      for (std::int64_t s = 0; s < form.segments; ++s)
-        for (std::int64_t i = 0; i < form.length; ++i) {
-          std::int8_t weight = column[form.offsets[static_cast<std::size_t>(s * form.length + i)]];
-          sum += weight;
-          std::int64_t place = ((s * units + i / per_unit) * width + c) * per_unit + i % per_unit;
-          if (packed.wide())
-            reinterpret_cast<std::int16_t*>(to)[place] = weight;
-          else
-            to[place] = weight;
+      for (std::int64_t offset_of : form.offsets) init[c] -= shift * column[offset_of];
+    }
+    if (packed.wide()) {
+      pack_wide(columns, form, width, reinterpret_cast<std::int16_t*>(to));
+    } else {
+      auto put = [&](const std::vector<std::int8_t>& weights, std::int64_t unit) {
+        for (std::int64_t c = 0; c < count; ++c) std::copy_n(&weights[split.index(c, unit)], 4, to + 4 * c);
+        to += 4 * width;
+      };
+      auto next = units_again.begin();
+      for (std::int64_t s = 0; s < form.segments; ++s) {
+        for (std::int64_t u = 0; u < units; ++u) put(split.once, s * units + u);
+        std::int32_t& counter = *second++;
+        for (; next != units_again.end() && *next < (s + 1) * units; ++next, ++counter) {
+          *second++ = static_cast<std::int32_t>(*next - s * units);
+          put(split.again, *next);
         }
-      init[c] = -shift * sum;
+      }
     }
     product.panels.push_back(std::move(packed));
     done += count;

@@ -24,26 +24,20 @@ struct LeftRange {
 };
 LeftRange left_range(const Node& node);  // its attributes x_min and x_max
 
-// How far a sum of products can reach, when the left sides are 0 .. 1.
-struct Reach {
-  int above = 0, below = 0;
-
-  void add(int weight) {
-    above += weight > 0 ? weight : 0;
-    below += weight < 0 ? -weight : 0;
-  }
-  // Whether 16 bits hold it with left sides of 0 .. `left`.
-  bool fits(int left) const { return left * above <= 32767 && left * below <= 32768; }
-};
-
 // Sums of products in 16 bits on an instruction set.
 struct PairLimits {
   PairLimits(const simd::Int8Features& features, LeftRange range)
       : is_unsigned(features.unsigned_pairs),
         shift(is_unsigned ? -range.low : 0),
-        left(is_unsigned ? range.high - range.low : std::max(range.high, -range.low)) {}
-  // A left side of either sign makes either sign of a weight.
-  int weight(int w) const { return is_unsigned ? w : std::abs(w); }
+        left(std::max(is_unsigned ? range.high - range.low : std::max(range.high, -range.low), 1)) {}
+
+  // How far a weight lets a sum reach above 0, or below it, when the left sides are 0 .. 1. A left side of
+  // either sign makes either sign of a weight.
+  int reach(int weight, bool below) const {
+    return is_unsigned ? std::max(below ? -weight : weight, 0) : std::abs(weight);
+  }
+  // What 16 bits hold of it, with left sides as large as they are.
+  int most(bool below) const { return (below && is_unsigned ? 32768 : 32767) / left; }
 
   bool is_unsigned;
   int shift;  // what is added to the left side
@@ -88,7 +82,7 @@ struct PackedProduct {
 };
 
 // Appends the panels of some columns, which are the columns of the output from `first` on. Each panel gets
-// the fastest kind that is exact for all left sides in `range`.
+// the kind that is the fastest, and exact for all left sides in `range`.
 void pack_panels(const simd::Int8Features& features, const WeightColumns& weights, LeftRange range,
                  const Rescaling& rescaling, std::int64_t first, std::int64_t offset, PackedProduct& product);
 

@@ -42,7 +42,10 @@ struct Int8Panel {
   const std::int32_t* init;    // one a channel: what a sum starts from; takes the shift back
   const float* multiplier;     // one a channel
   const float* bias;           // one a channel
-  const std::int8_t* weights;  // [segment][unit][channel][4 bytes]
+  const std::int8_t* weights;  // [segment][unit][channel][4 bytes]; `unit` goes on with those of `again`
+  // Units that are multiplied a second time, as what their weights are in all would overflow 16 bits: of each
+  // segment their number and which ones.
+  const std::int32_t* again;
 };
 
 // Where the results go: element (r, c) to base + r * stride + c. Pointers may be null: no such thing.

@@ -17,11 +17,21 @@ void tile(const Int8Rows& rows, const Int8Panel& panel, std::int64_t first, cons
 #pragma GCC unroll 16
     for (int v = 0; v < kVectors; ++v) acc[r][v] = load(panel.init + v * kLanes);
   const std::int8_t* w = panel.weights;
+  const std::int32_t* again = panel.again;
   const std::int8_t* const* pointers = rows.pointers + first;
   for (std::int64_t s = 0; s < rows.segments; ++s, pointers += rows.stride) {
     const std::int8_t* a[kRows];
 #pragma GCC unroll 16
     for (int r = 0; r < kRows; ++r) a[r] = pointers[r] + rows.offset;
+    auto add_unit = [&](std::int64_t u) {
+#pragma GCC unroll 16
+      for (int r = 0; r < kRows; ++r) {
+        auto one = kind.left(a[r] + 4 * u);
+#pragma GCC unroll 16
+        for (int v = 0; v < kVectors; ++v) acc[r][v] = kind.add(acc[r][v], one, w + v * kLanes * 4);
+      }
+      w += kUnit;
+    };
     std::int64_t u = 0;
     if constexpr (Kind::kTwoUnits)
       for (; u + 2 <= rows.units; u += 2, w += 2 * kUnit) {
@@ -33,14 +43,8 @@ void tile(const Int8Rows& rows, const Int8Panel& panel, std::int64_t first, cons
             acc[r][v] = kind.add_two(acc[r][v], one, w + v * kLanes * 4, two, w + kUnit + v * kLanes * 4);
         }
       }
-    for (; u < rows.units; ++u, w += kUnit) {
-#pragma GCC unroll 16
-      for (int r = 0; r < kRows; ++r) {
-        auto one = kind.left(a[r] + 4 * u);
-#pragma GCC unroll 16
-        for (int v = 0; v < kVectors; ++v) acc[r][v] = kind.add(acc[r][v], one, w + v * kLanes * 4);
-      }
-    }
+    for (; u < rows.units; ++u) add_unit(u);
+    for (std::int32_t count = *again++; count > 0; --count) add_unit(*again++);
   }
   if (clamp.possible) {
     const ClampedInts clamped(clamp);

@@ -165,6 +165,32 @@ TEST(FastQConv2d, NeverSaturates) {
         }
 }
 
+// Few large weights among small ones, so that what they are too much for 16 bits is added on its own.
+TEST(FastQConv2d, TakesAFewLargeWeights) {
+  const std::vector<Layer> list = {
+      {{1, 32, 5, 5}, {24, 32, 1, 1}},
+      {{1, 20, 4, 4}, {33, 20, 1, 1}},  // an odd number of units
+      {{1, 14, 7, 6}, {17, 14, 3, 3}, {{"paddings", Ints{1, 1, 1, 1}}}},
+      {{1, 3, 9, 9}, {16, 3, 5, 5}, {{"paddings", Ints{2, 2, 2, 2}}}},
+      {{1, 64, 3, 4}, {12, 32, 3, 3}, {{"groups", std::int64_t{2}}, {"paddings", Ints{1, 1, 1, 1}}}},
+  };
+  for (const Layer& layer : list)
+    for (int large : {127, -127, -128})
+      for (Range range : {kAll, Range{-127, 127}, kRelu, kHardSwish, Range{-128, 0}})
+        for (bool ends : {false, true}) {  // of the range, nothing else
+          Tensor w = weights(layer.w, 2, 30), x = in_range(random_int8s(layer.x, 1), range);
+          auto w_data = w.mutable_data<std::int8_t>();
+          for (std::size_t i = 0; i < w_data.size(); ++i)
+            if (i % 97 < 2) w_data[i] = static_cast<std::int8_t>(large);
+          for (std::int8_t& value : x.mutable_data<std::int8_t>())
+            if (ends) value = static_cast<std::int8_t>(value % 8 == 0 ? range.low : range.high);
+          Attrs attrs = layer.attrs;
+          with_range(attrs, range);
+          expect_as_reference("qconv2d", {x, w, random_floats({layer.w[0]}, 3)}, attrs, {1, 2});
+          if (HasFatalFailure()) return;
+        }
+}
+
 TEST(FastQConv2d, HasEveryEpilogue) {
   Tensor x = random_int8s({1, 12, 9, 9}, 1), w = weights({21, 12, 3, 3}, 2, 70);
   Tensor multiplier = random_floats({21}, 3, 1e-4f, 3e-4f), bias = random_floats({21}, 4);
