@@ -88,7 +88,7 @@ struct SplitWeights {
               std::size_t at = pair_at(last_first ? count - 1 - i : i);
               int room = std::min(excess, limits.most(below) - reach(again, at));
               for (std::size_t place : {at, at + 1}) {
-                int part = std::clamp(limits.reach(once[place], below), 0, room);
+                int part = std::min({limits.reach(once[place], below), room, 127});
                 int moved = once[place] < 0 ? -part : part;
                 once[place] = static_cast<std::int8_t>(once[place] - moved);
                 again[place] = static_cast<std::int8_t>(again[place] + moved);
@@ -111,21 +111,24 @@ KindWeights choose_kind(const simd::Int8Features& features, const WeightColumns&
                         const LeftForm& form, LeftRange range) {
   SplitWeights plain(columns, form);
   if (features.dot) return {Int8Kind::kDot, std::move(plain)};
-  // Times that were measured, of a unit in each kind; a unit that comes again takes the time of kPairs.
-  constexpr std::int64_t kWide = 16, kPairs = 10, kPairs2 = 8;
-  PairLimits limits(features, range);
+  // Times that were measured: of a unit in each kind, of one that comes again, of finding the negatives.
+  constexpr std::int64_t kWide = 14, kFlips = 13, kFlips2 = 11, kPairs = 10, kPairs2 = 8;
+  constexpr std::int64_t kAgain = 14, kNegatives = 30;
   std::int64_t units = form.segments * form.units(false), best = kWide * units;
   KindWeights found = {Int8Kind::kWide, plain};
-  auto consider = [&](Int8Kind kind, std::int64_t at_once, std::int64_t time) {
+  auto consider = [&](Int8Kind kind, std::int64_t at_once, std::int64_t time, bool flips) {
     SplitWeights weights = plain;
-    if (!weights.split(limits, at_once)) return;
-    time = time * units + kPairs * static_cast<std::int64_t>(weights.units_again().size());
+    if (!weights.split(PairLimits(features, range, flips), at_once)) return;
+    time = time * units + kAgain * static_cast<std::int64_t>(weights.units_again().size());
+    if (flips) time += kNegatives;
     if (time >= best) return;
     best = time;
     found = {kind, std::move(weights)};
   };
-  consider(Int8Kind::kPairs, 1, kPairs);
-  if (features.pairs2) consider(Int8Kind::kPairs2, 2, kPairs2);
+  consider(Int8Kind::kPairs, 1, kPairs, false);
+  if (features.pairs2) consider(Int8Kind::kPairs2, 2, kPairs2, false);
+  if (features.flips) consider(Int8Kind::kFlips, 1, kFlips, true);
+  if (features.flips) consider(Int8Kind::kFlips2, 2, kFlips2, true);
   return found;
 }
 
@@ -179,7 +182,7 @@ void pack_panels(const simd::Int8Features& features, const WeightColumns& weight
     packed.panel.shift = 0;
     if (packed.panel.kind == Int8Kind::kDot)
       packed.panel.shift = -128;  // as uint8, 128
-    else if (!packed.wide())
+    else if (packed.panel.kind == Int8Kind::kPairs || packed.panel.kind == Int8Kind::kPairs2)
       packed.panel.shift = static_cast<std::int8_t>(PairLimits(features, range).shift);
 
     const LeftForm& form = product.form(packed.wide());

@@ -24,24 +24,26 @@ struct LeftRange {
 };
 LeftRange left_range(const Node& node);  // its attributes x_min and x_max
 
-// Sums of products in 16 bits on an instruction set.
+// What sums of products in 16 bits may be.
 struct PairLimits {
-  PairLimits(const simd::Int8Features& features, LeftRange range)
-      : is_unsigned(features.unsigned_pairs),
-        shift(is_unsigned ? -range.low : 0),
-        left(std::max(is_unsigned ? range.high - range.low : std::max(range.high, -range.low), 1)) {}
+  // `flips`: for weights that are inverted where the left side is negative (Int8Kind::kFlips).
+  PairLimits(const simd::Int8Features& features, LeftRange range, bool flips = false)
+      : both_signs(flips || !features.unsigned_pairs),
+        shift(both_signs ? 0 : -range.low),
+        left(std::max(both_signs ? std::max(range.high, -range.low) : range.high - range.low, 1)),
+        spare(flips ? 4 : 0) {}
 
-  // How far a weight lets a sum reach above 0, or below it, when the left sides are 0 .. 1. A left side of
-  // either sign makes either sign of a weight.
+  // How far a weight lets a sum reach above 0, or below it, when the left sides are 0 .. 1.
   int reach(int weight, bool below) const {
-    return is_unsigned ? std::max(below ? -weight : weight, 0) : std::abs(weight);
+    return both_signs ? std::abs(weight) : std::max(below ? -weight : weight, 0);
   }
   // What 16 bits hold of it, with left sides as large as they are.
-  int most(bool below) const { return (below && is_unsigned ? 32768 : 32767) / left; }
+  int most(bool below) const { return (below && !both_signs ? 32768 : 32767) / left - spare; }
 
-  bool is_unsigned;
-  int shift;  // what is added to the left side
-  int left;   // its largest magnitude then
+  bool both_signs;  // products of a weight can have either sign
+  int shift;        // what is added to the left side
+  int left;         // its largest magnitude then
+  int spare;        // an inverted weight reaches 1 further; up to 4 of them are added
 };
 
 struct WeightColumns {
@@ -68,6 +70,7 @@ struct PackedPanel {
   std::int64_t offset;  // of its left side from that of the first group, in elements
   Tensor memory;        // what `panel` points into
 
+  bool flips() const { return panel.kind == simd::Int8Kind::kFlips || panel.kind == simd::Int8Kind::kFlips2; }
   bool wide() const { return panel.kind == simd::Int8Kind::kWide; }
 };
 

@@ -26,6 +26,12 @@ std::size_t aligned(std::int64_t bytes) {
   return static_cast<std::size_t>((bytes + 63) / 64 * 64);
 }
 
+// The pointers to the rows of a chunk, and one integer for each of its rows.
+std::size_t task_scratch(const PackedProduct& packed, std::int64_t chunk_rows) {
+  std::size_t row = static_cast<std::size_t>(most_segments(packed)) * sizeof(void*) + sizeof(std::int32_t);
+  return aligned(chunk_rows * static_cast<std::int64_t>(row));
+}
+
 }  // namespace
 
 std::int64_t task_count(int threads) {
@@ -164,7 +170,7 @@ std::int64_t chunk_rows(const PackedProduct& packed, std::int64_t rows, int thre
 }
 
 std::size_t product_scratch(const PackedProduct& packed, std::int64_t chunk_rows, int threads) {
-  return static_cast<std::size_t>(task_count(threads) * most_segments(packed) * chunk_rows) * sizeof(void*);
+  return static_cast<std::size_t>(task_count(threads)) * task_scratch(packed, chunk_rows);
 }
 
 void run_product(const KernelArgs& args, const Product& product, std::byte* scratch) {
@@ -178,8 +184,9 @@ void run_product(const KernelArgs& args, const Product& product, std::byte* scra
   std::int64_t parts = std::clamp(limit / std::max<std::int64_t>(product.chunks, 1), std::int64_t{1}, panels);
   std::int64_t pieces = product.chunks * parts, tasks = std::min(pieces, limit);
   args.pool.parallel_for(tasks, [&](std::int64_t task) {
-    auto* pointers =
-        reinterpret_cast<const std::int8_t**>(scratch) + task * most_segments(packed) * product.chunk_rows;
+    auto* pointers = reinterpret_cast<const std::int8_t**>(
+        scratch + static_cast<std::size_t>(task) * task_scratch(packed, product.chunk_rows));
+    auto* negatives = reinterpret_cast<std::int32_t*>(pointers + most_segments(packed) * product.chunk_rows);
     for (std::int64_t piece = task; piece < pieces; piece += tasks) {
       std::int64_t index = piece / parts, part = piece % parts;
       Chunk chunk = product.chunk(index);
@@ -187,6 +194,7 @@ void run_product(const KernelArgs& args, const Product& product, std::byte* scra
       for (bool wide : {false, true}) {
         const LeftForm& form = packed.form(wide);
         bool pointed = false;
+        std::int64_t summed = -1;  // the offset whose `negatives` are known
         for (std::int64_t p = part * panels / parts; p < (part + 1) * panels / parts; ++p) {
           const PackedPanel& panel = packed.panels[static_cast<std::size_t>(p)];
           if (panel.wide() != wide) continue;
@@ -197,7 +205,12 @@ void run_product(const KernelArgs& args, const Product& product, std::byte* scra
                                  .offset = panel.offset * (wide ? 2 : 1),
                                  .rows = chunk.rows,
                                  .segments = form.segments,
-                                 .units = form.units(wide)};
+                                 .units = form.units(wide),
+                                 .negatives = negatives};
+          if (panel.flips() && panel.offset != summed) {
+            args.simd->i8.sum_negatives(rows, negatives);
+            summed = panel.offset;
+          }
           simd::Int8Target target = advance(whole, chunk.at + panel.first);
           target.stride = chunk.stride;
           args.simd->i8.multiply(rows, panel.panel, target);

@@ -33,6 +33,7 @@ void point(const std::int8_t* first, std::int64_t step, std::int64_t count, cons
 Int8Routines int8_routines() {
   return {.features = kFeatures,
           .multiply = int8_multiply,
+          .sum_negatives = int8_sum_negatives,
           .depthwise = int8_depthwise,
           .sum_place = int8_sum_place,
           .weight_place = int8_weight_place,

@@ -11,8 +11,12 @@ namespace octet::simd {
 enum class Int8Kind : std::uint8_t {
   kPairs2,  // 4 int8 a unit: products of pairs in 16 bits, those of two units added there, then widened
   kPairs,   // 4 int8 a unit: products of pairs in 16 bits, then widened
-  kWide,    // 2 int16 a unit: the left side is widened to int16 beforehand. Exact for all operands
-  kDot,     // 4 int8 a unit: the CPU's own 8-bit dot product into 32 bits. Exact for all operands
+  // As kPairs2 and kPairs, for a left side of both signs: its magnitude times the weight w, or times -w - 1,
+  // which is w with all bits inverted, where the left side is negative. `negatives` makes up for the 1.
+  kFlips2,
+  kFlips,
+  kWide,  // 2 int16 a unit: the left side is widened to int16 beforehand. Exact for all operands
+  kDot,   // 4 int8 a unit: the CPU's own 8-bit dot product into 32 bits. Exact for all operands
 };
 
 // What the kinds can do on an instruction set.
@@ -20,6 +24,7 @@ struct Int8Features {
   int lanes;            // output channels in a vector
   bool dot;             // kDot is there, and the best for everything
   bool pairs2;          // kPairs2 is there
+  bool flips;           // kFlips and kFlips2 are there
   int bytes;            // channels in a block of a depthwise convolution
   bool unsigned_pairs;  // kPairs wants a left side of 0..255: `shift` is added to it first
 };
@@ -31,6 +36,7 @@ struct Int8Rows {
   std::int64_t offset;
   std::int64_t rows;
   std::int64_t segments, units;
+  const std::int32_t* negatives;  // kFlips: of each row the sum of its negative elements, negated
 };
 
 // The right side: `vectors` vectors of output channels, of which the first `columns` channels exist.
@@ -89,6 +95,8 @@ struct Int8Plane {
 struct Int8Routines {
   Int8Features features;
   void (*multiply)(const Int8Rows& rows, const Int8Panel& panel, const Int8Target& target);
+  // Finds what Int8Rows::negatives shall be, of rows that have all else.
+  void (*sum_negatives)(const Int8Rows& rows, std::int32_t* sums);
   // Output (y, x) is row y * plane.columns + x of the target.
   void (*depthwise)(const Int8Plane& plane, const Int8Channels& channels, const Int8Target& target);
   // Where a channel of a block lies among its sums and among the weights of a pair.

@@ -1,3 +1,5 @@
+#include <type_traits>
+
 #include "kernels/simd/int8_finish.h"
 #include "kernels/simd/int8_parts.h"
 
@@ -15,7 +17,8 @@ void tile(const Int8Rows& rows, const Int8Panel& panel, std::int64_t first, cons
 #pragma GCC unroll 16
   for (int r = 0; r < kRows; ++r)
 #pragma GCC unroll 16
-    for (int v = 0; v < kVectors; ++v) acc[r][v] = load(panel.init + v * kLanes);
+    for (int v = 0; v < kVectors; ++v)
+      acc[r][v] = Kind::kFlips ? all(rows.negatives[first + r]) : load(panel.init + v * kLanes);
   const std::int8_t* w = panel.weights;
   const std::int32_t* again = panel.again;
   const std::int8_t* const* pointers = rows.pointers + first;
@@ -23,12 +26,16 @@ void tile(const Int8Rows& rows, const Int8Panel& panel, std::int64_t first, cons
     const std::int8_t* a[kRows];
 #pragma GCC unroll 16
     for (int r = 0; r < kRows; ++r) a[r] = pointers[r] + rows.offset;
-    auto add_unit = [&](std::int64_t u) {
+    auto add_unit = [&](std::int64_t u, auto is_again) {
 #pragma GCC unroll 16
       for (int r = 0; r < kRows; ++r) {
         auto one = kind.left(a[r] + 4 * u);
 #pragma GCC unroll 16
-        for (int v = 0; v < kVectors; ++v) acc[r][v] = kind.add(acc[r][v], one, w + v * kLanes * 4);
+        for (int v = 0; v < kVectors; ++v)
+          if constexpr (Kind::kFlips && is_again)
+            acc[r][v] = kind.add_again(acc[r][v], one, w + v * kLanes * 4);
+          else
+            acc[r][v] = kind.add(acc[r][v], one, w + v * kLanes * 4);
       }
       w += kUnit;
     };
@@ -43,8 +50,8 @@ void tile(const Int8Rows& rows, const Int8Panel& panel, std::int64_t first, cons
             acc[r][v] = kind.add_two(acc[r][v], one, w + v * kLanes * 4, two, w + kUnit + v * kLanes * 4);
         }
       }
-    for (; u < rows.units; ++u) add_unit(u);
-    for (std::int32_t count = *again++; count > 0; --count) add_unit(*again++);
+    for (; u < rows.units; ++u) add_unit(u, std::false_type());
+    for (std::int32_t count = *again++; count > 0; --count) add_unit(*again++, std::true_type());
   }
   if (clamp.possible) {
     const ClampedInts clamped(clamp);
@@ -70,7 +77,7 @@ using Tile = void (*)(const Int8Rows&, const Int8Panel&, std::int64_t, const Byt
                       std::int64_t, std::int32_t*);
 
 // The tile of `count` rows, 1 <= count <= kRows.
-template <class Kind, int kVectors, int kRows = kTileRows[kVectors]>
+template <class Kind, int kVectors, int kRows = Kind::rows(kVectors)>
 Tile tile_of(std::int64_t count) {
   if constexpr (kRows > 1)
     if (count < kRows) return tile_of<Kind, kVectors, kRows - 1>(count);
@@ -79,7 +86,7 @@ Tile tile_of(std::int64_t count) {
 
 template <class Kind, int kVectors>
 void multiply_panel(const Int8Rows& rows, const Int8Panel& panel, const Int8Target& target) {
-  constexpr std::int64_t kRows = kTileRows[kVectors], kBlock = kBlockRows / kRows * kRows;
+  constexpr std::int64_t kRows = Kind::rows(kVectors), kBlock = kBlockRows / kRows * kRows;
   constexpr std::int64_t kWidth = kVectors * kLanes;
   alignas(64) std::int32_t sums[kBlock * kWidth];
   const ByteClamp clamp(target);
@@ -112,12 +119,25 @@ void multiply_with(const Int8Rows& rows, const Int8Panel& panel, const Int8Targe
 
 }  // namespace
 
+void int8_sum_negatives([[maybe_unused]] const Int8Rows& rows, [[maybe_unused]] std::int32_t* sums) {
+#if defined(__AVX2__)
+  for (std::int64_t r = 0; r < rows.rows; ++r) {
+    std::int32_t sum = 0;
+    for (std::int64_t s = 0; s < rows.segments; ++s)
+      sum += sum_negatives(rows.pointers[s * rows.stride + r] + rows.offset, rows.units);
+    sums[r] = sum;
+  }
+#endif
+}
+
 void int8_multiply(const Int8Rows& rows, const Int8Panel& panel, const Int8Target& target) {
 #if defined(__AVX512VNNI__) || defined(__AVXVNNI__)
   return multiply_with<Dot>(rows, panel, target);
 #else
   if (panel.kind == Int8Kind::kWide) return multiply_with<Wide>(rows, panel, target);
 #if defined(__AVX2__)
+  if (panel.kind == Int8Kind::kFlips2) return multiply_with<Flips<true> >(rows, panel, target);
+  if (panel.kind == Int8Kind::kFlips) return multiply_with<Flips<false> >(rows, panel, target);
   if (panel.kind == Int8Kind::kPairs2)
     return panel.shift ? multiply_with<Pairs2<true> >(rows, panel, target)
                        : multiply_with<Pairs2<false> >(rows, panel, target);
