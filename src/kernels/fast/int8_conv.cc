@@ -74,7 +74,7 @@ struct Convolution {
       : packed(static_cast<const PackedConv&>(*args.prepared)),
         sides(packed.ways, window, batch, channels),
         rows(batch * window.y.out * window.x.out),
-        chunk(chunk_rows(packed.product, rows, args.pool.threads())) {}
+        chunk(chunk_rows(args, packed.product, rows)) {}
 
   std::size_t scratch(const KernelArgs& args) const {
     return sides.bytes() + product_scratch(packed.product, chunk, args.pool.threads());

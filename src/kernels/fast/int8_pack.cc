@@ -68,8 +68,9 @@ struct SplitWeights {
  private:
   bool split_units(const PairLimits& limits, std::int64_t unit, std::int64_t count) {
     // As few units as possible shall come again: the first one, if its weights are enough for all columns.
-    bool last_first = false;
-    for (bool apply : {false, true})
+    bool any = false, last_first = false;
+    for (bool apply : {false, true}) {
+      if (apply && !any) return true;
       for (std::int64_t c = 0; c < columns; ++c)
         for (std::size_t pair = 0; pair < 4; pair += 2)
           for (bool below : {false, true}) {
@@ -81,6 +82,7 @@ struct SplitWeights {
             for (std::int64_t i = 0; i < count; ++i) excess += reach(once, pair_at(i));
             if (excess <= 0) continue;
             if (!apply) {
+              any = true;
               last_first = last_first || excess > reach(once, pair_at(0));
               continue;
             }
@@ -98,6 +100,7 @@ struct SplitWeights {
             }
             if (excess > 0) return false;
           }
+    }
     return true;
   }
 };
@@ -117,18 +120,19 @@ KindWeights choose_kind(const simd::Int8Features& features, const WeightColumns&
   std::int64_t units = form.segments * form.units(false), best = kWide * units;
   KindWeights found = {Int8Kind::kWide, plain};
   auto consider = [&](Int8Kind kind, std::int64_t at_once, std::int64_t time, bool flips) {
+    time = time * units + (flips ? kNegatives : 0);
+    if (time >= best) return;
     SplitWeights weights = plain;
     if (!weights.split(PairLimits(features, range, flips), at_once)) return;
-    time = time * units + kAgain * static_cast<std::int64_t>(weights.units_again().size());
-    if (flips) time += kNegatives;
+    time += kAgain * static_cast<std::int64_t>(weights.units_again().size());
     if (time >= best) return;
     best = time;
     found = {kind, std::move(weights)};
   };
-  consider(Int8Kind::kPairs, 1, kPairs, false);
   if (features.pairs2) consider(Int8Kind::kPairs2, 2, kPairs2, false);
-  if (features.flips) consider(Int8Kind::kFlips, 1, kFlips, true);
+  consider(Int8Kind::kPairs, 1, kPairs, false);
   if (features.flips) consider(Int8Kind::kFlips2, 2, kFlips2, true);
+  if (features.flips) consider(Int8Kind::kFlips, 1, kFlips, true);
   return found;
 }
 

@@ -159,11 +159,16 @@ void LeftSides::copy(const KernelArgs& args, bool wide, std::int8_t* to) const {
   clear(to + batch_ * image.image, kSlack);
 }
 
-std::int64_t chunk_rows(const PackedProduct& packed, std::int64_t rows, int threads) {
-  constexpr std::int64_t kBytes = 96 << 10, kMaxRows = 1000;
+std::int64_t chunk_rows(const KernelArgs& args, const PackedProduct& packed, std::int64_t rows) {
+  constexpr std::int64_t kBytes = 256 << 10, kMaxRows = 1000;
   std::int64_t row_bytes = std::max(packed.narrow.segments * packed.narrow.units(false),
                                     packed.wide.segments * packed.wide.units(true)) *
                            4;
+  std::int64_t columns = args.outputs[0].size() / std::max<std::int64_t>(rows, 1);
+  if (args.input(5)) row_bytes += columns * static_cast<std::int64_t>(sizeof(float));
+  for (const Tensor& output : args.outputs)
+    row_bytes += columns * static_cast<std::int64_t>(size_of(output.dtype()));
+  int threads = args.pool.threads();
   std::int64_t count = std::clamp(kBytes / std::max<std::int64_t>(row_bytes, 1), kMinRows, kMaxRows);
   count = std::min(count, std::max(ceil_div(rows, task_count(threads)), kMinRows));
   return std::max<std::int64_t>(std::min(count, rows), 1);

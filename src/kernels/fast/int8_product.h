@@ -68,8 +68,9 @@ struct Product {
   std::function<void(std::int64_t index, bool wide, const std::int8_t** pointers)> point;
 };
 
-// The rows of a chunk, so many that its left side stays in the L2 cache while the panels go over it.
-std::int64_t chunk_rows(const PackedProduct& packed, std::int64_t rows, int threads);
+// The rows of a chunk, so many that its left side and its results stay in the L2 cache while the panels go
+// over it.
+std::int64_t chunk_rows(const KernelArgs& args, const PackedProduct& packed, std::int64_t rows);
 
 // Bytes of scratch memory that run_product needs.
 std::size_t product_scratch(const PackedProduct& packed, std::int64_t chunk_rows, int threads);

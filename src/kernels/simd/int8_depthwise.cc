@@ -290,7 +290,8 @@ void run(const Int8Plane& given, const Int8Channels& channels, const Int8Target&
       for (std::int64_t x = 0; x < plane.columns; ++x, p += plane.step, to += stride) {
         Sums sums = sums_of(p);
         for (int v = 0; v < 4; ++v)
-          sums.v[v] = clamped(sums.v[v], load(multiplier + v * kLanes), load(bias + v * kLanes));
+          sums.v[v] =
+              clamped(fma(to_floats(sums.v[v]), load(multiplier + v * kLanes), load(bias + v * kLanes)));
         if (columns == kBytes) {
           store_block(to, sums, clamp.low);
         } else {

@@ -6,9 +6,9 @@
 namespace octet::simd::OCTET_SIMD {
 namespace {
 
-// An epilogue that can be done in registers, right behind the sums: an int8 output, and no activation
-// function but a clamp. As the quantizer's multiplication is monotone, the bounds of the clamp are multiplied
-// once and the values are clamped behind it. All others take a way over a buffer and finish().
+// The most frequent epilogue, in the fewest instructions: an int8 output, and no activation function but a
+// clamp. As the quantizer's multiplication is monotone, the bounds of the clamp are multiplied once and the
+// values are clamped behind it.
 struct ByteClamp {
   bool possible = false;  // to do this epilogue so
   float multiplier = 0, high = 0;
@@ -33,12 +33,12 @@ struct ByteClamp {
   }
 };
 
-// Sums to what store_bytes() wants.
+// Rescaled sums to what store_bytes() wants.
 struct ClampedInts {
   explicit ClampedInts(const ByteClamp& clamp)
       : multiplier(all(clamp.multiplier)), high(all(clamp.high)), low(all(static_cast<float>(clamp.low))) {}
-  Ints operator()(Ints sum, Floats scale, Floats bias) const {
-    Floats v = min(high, mul(multiplier, fma(to_floats(sum), scale, bias)));
+  Ints operator()(Floats x) const {
+    Floats v = min(high, mul(multiplier, x));
     // On x86 NaN and what is too low for an int32 become the lowest integer by themselves.
     if constexpr (!kLowestForNan) v = max(v, low);
     return round_to_ints(v);
@@ -48,7 +48,7 @@ struct ClampedInts {
 
 // Where results wait for the epilogue: enough rows that the choice of the activation function costs nothing,
 // few enough to stay in the L1 cache.
-constexpr std::int64_t kBlockRows = 40;
+constexpr std::int64_t kBlockRows = 80;
 
 // Calls use(function), where function maps a vector to what, rounded to integers, is quantized: as
 // with_quantizer() does, but the rounding is left to the conversion.
@@ -59,54 +59,79 @@ inline void with_rounding(const Quantizer& q, const Use& use) {
   use([=](Floats x) { return max(min(high, mul(multiplier, x)), low); });
 }
 
-// Copies the first `columns` bytes of rows of integers.
-template <int kVectors>
-void store_rows(const std::int32_t* integers, std::int64_t rows, std::int64_t columns, std::int8_t* to,
-                std::int64_t stride) {
-  for (std::int64_t r = 0; r < rows; ++r, integers += kVectors * kLanes, to += stride) {
-    Ints v[kVectors];
-    for (int i = 0; i < kVectors; ++i) v[i] = load(integers + i * kLanes);
-    if (columns == kVectors * kLanes)
-      store_bytes<kVectors>(to, v, -128);
-    else
-      store_bytes_first<kVectors>(to, v, -128, columns);
+// Rows of sums to rows of bytes, if there are any: value(x, at) makes integers, none below `low`, of a vector
+// of rescaled sums, whose place in the target is `at`. Everything is passed by value, so that no store of a
+// result can change it.
+template <int kVectors, class Value>
+inline void finish_rows(const std::int32_t* sums, std::int64_t rows, const float* multipliers,
+                        const float* biases, std::int8_t* to, std::int64_t stride, std::int8_t low,
+                        Value value) {
+  Floats multiplier[kVectors], bias[kVectors];
+  for (int v = 0; v < kVectors; ++v) multiplier[v] = load(multipliers + v * kLanes);
+  for (int v = 0; v < kVectors; ++v) bias[v] = load(biases + v * kLanes);
+  std::int64_t at = 0;
+  for (std::int64_t r = 0; r < rows; ++r, at += stride, sums += kVectors * kLanes) {
+    Ints integers[kVectors];
+    for (int v = 0; v < kVectors; ++v)
+      integers[v] = value(fma(to_floats(load(sums + v * kLanes)), multiplier[v], bias[v]), at + v * kLanes);
+    if (to) store_bytes<kVectors>(to + at, integers, low);
   }
 }
 
-// Rescales the sums, applies the epilogue and stores `rows` rows of kVectors vectors; changes the sums.
+// Rescales the sums, applies the epilogue and stores `rows` rows of kVectors whole vectors.
 template <int kVectors>
-[[gnu::noinline]] void finish(std::int32_t* sums, std::int64_t rows, const float* multipliers,
-                              const float* biases, std::int64_t columns, const Int8Target& target,
-                              std::int64_t first) {
-  constexpr std::int64_t kWidth = kVectors * kLanes;
-  std::int64_t start = first * target.stride;
-  auto each = [&](auto activation, auto put) {
-    for (std::int64_t c = 0; c < columns; c += kLanes) {
-      Floats multiplier = load(multipliers + c), bias = load(biases + c);
-      std::int64_t count = columns - c, at = start + c;
-      std::int32_t* sum = sums + c;
-      for (std::int64_t r = 0; r < rows; ++r, sum += kWidth, at += target.stride) {
-        Floats v = fma(to_floats(load(sum)), multiplier, bias);
-        if (target.residual)
-          v = add(v, count >= kLanes ? load(target.residual + at) : load_first(target.residual + at, count));
-        v = activation(v);
-        if (target.floats) {
-          if (count >= kLanes)
-            store(target.floats + at, v);
-          else
-            store_first(target.floats + at, v, count);
-        }
-        put(v, sum);
-      }
-    }
-  };
+[[gnu::noinline]] void finish_whole(const std::int32_t* sums, std::int64_t rows, const float* multipliers,
+                                    const float* biases, const Int8Target& target) {
+  std::int8_t* to = target.integers;
+  std::int64_t stride = target.stride;
+  const ByteClamp clamp(target);
+  if (clamp.possible) {
+    const ClampedInts clamped(clamp);
+    return finish_rows<kVectors>(sums, rows, multipliers, biases, to, stride, clamp.low,
+                                 [=](Floats x, std::int64_t) { return clamped(x); });
+  }
+  const float* residual = target.residual;
+  float* floats = target.floats;
   with_activation(*target.epilogue, [&](auto activation) {
-    if (!target.integers) return each(activation, [](Floats, std::int32_t*) {});
     with_rounding(target.epilogue->quantizer, [&](auto quantize) {
-      each(activation, [&](Floats v, std::int32_t* sum) { store(sum, round_to_ints(quantize(v))); });
+      finish_rows<kVectors>(sums, rows, multipliers, biases, to, stride, -128,
+                            [=](Floats x, std::int64_t at) {
+                              if (residual) x = add(x, load(residual + at));
+                              x = activation(x);
+                              if (floats) store(floats + at, x);
+                              return round_to_ints(quantize(x));
+                            });
     });
   });
-  if (target.integers) store_rows<kVectors>(sums, rows, columns, target.integers + start, target.stride);
+}
+
+// The same for rows of `columns` channels, from row `first` of the target on.
+template <int kVectors>
+void finish(const std::int32_t* sums, std::int64_t rows, const float* multipliers, const float* biases,
+            std::int64_t columns, const Int8Target& target, std::int64_t first) {
+  constexpr std::int64_t kWidth = kVectors * kLanes;
+  Int8Target part = target;
+  std::int64_t start = first * target.stride;
+  if (part.residual) part.residual += start;
+  if (part.floats) part.floats += start;
+  if (part.integers) part.integers += start;
+  if (columns == kWidth) return finish_whole<kVectors>(sums, rows, multipliers, biases, part);
+
+  // Vectors would reach beyond the last channel: row by row over memory that has room for them.
+  alignas(64) float residual[kWidth] = {}, floats[kWidth];
+  std::int8_t integers[kWidth];
+  auto copy = [&](auto* to, const auto* from) { std::memcpy(to, from, columns * sizeof *to); };
+  Int8Target row = part;
+  if (part.residual) row.residual = residual;
+  if (part.floats) row.floats = floats;
+  if (part.integers) row.integers = integers;
+  for (std::int64_t r = 0; r < rows; ++r, sums += kWidth) {
+    std::int64_t at = r * target.stride;
+    if (part.residual) copy(residual, part.residual + at);
+    finish_whole<kVectors>(sums, 1, multipliers, biases, row);
+    if (part.floats) copy(part.floats + at, floats);
+    if (part.integers) copy(part.integers + at, integers);
+  }
 }
 
 }  // namespace

@@ -6,82 +6,69 @@
 namespace octet::simd::OCTET_SIMD {
 namespace {
 
-// Sums of kRows rows from `first` on with kVectors vectors of channels. Where the clamp is possible, their
-// results go to `bytes`; else the sums go to `sums`.
+// Sums of `count` rows, a multiple of kRows, from `first` on with kVectors vectors of channels.
 template <class Kind, int kRows, int kVectors>
-void tile(const Int8Rows& rows, const Int8Panel& panel, std::int64_t first, const ByteClamp& clamp,
-          std::int8_t* bytes, std::int64_t stride, std::int32_t* sums) {
+void tiles(const Int8Rows& given_rows, const Int8Panel& given_panel, std::int64_t first, std::int64_t count,
+           std::int32_t* sums) {
+  const Int8Rows rows = given_rows;  // copies, which no store of a sum can change
+  const Int8Panel panel = given_panel;
   constexpr std::int64_t kUnit = kVectors * kLanes * 4;
   const Kind kind(panel.shift);
-  Ints acc[kRows][kVectors];
+  for (std::int64_t end = first + count; first < end; first += kRows) {
+    Ints acc[kRows][kVectors];
 #pragma GCC unroll 16
-  for (int r = 0; r < kRows; ++r)
-#pragma GCC unroll 16
-    for (int v = 0; v < kVectors; ++v)
-      acc[r][v] = Kind::kFlips ? all(rows.negatives[first + r]) : load(panel.init + v * kLanes);
-  const std::int8_t* w = panel.weights;
-  const std::int32_t* again = panel.again;
-  const std::int8_t* const* pointers = rows.pointers + first;
-  for (std::int64_t s = 0; s < rows.segments; ++s, pointers += rows.stride) {
-    const std::int8_t* a[kRows];
-#pragma GCC unroll 16
-    for (int r = 0; r < kRows; ++r) a[r] = pointers[r] + rows.offset;
-    auto add_unit = [&](std::int64_t u, auto is_again) {
-#pragma GCC unroll 16
-      for (int r = 0; r < kRows; ++r) {
-        auto one = kind.left(a[r] + 4 * u);
-#pragma GCC unroll 16
-        for (int v = 0; v < kVectors; ++v)
-          if constexpr (Kind::kFlips && is_again)
-            acc[r][v] = kind.add_again(acc[r][v], one, w + v * kLanes * 4);
-          else
-            acc[r][v] = kind.add(acc[r][v], one, w + v * kLanes * 4);
-      }
-      w += kUnit;
-    };
-    std::int64_t u = 0;
-    if constexpr (Kind::kTwoUnits)
-      for (; u + 2 <= rows.units; u += 2, w += 2 * kUnit) {
-#pragma GCC unroll 16
-        for (int r = 0; r < kRows; ++r) {
-          auto one = kind.left(a[r] + 4 * u), two = kind.left(a[r] + 4 * u + 4);
-#pragma GCC unroll 16
-          for (int v = 0; v < kVectors; ++v)
-            acc[r][v] = kind.add_two(acc[r][v], one, w + v * kLanes * 4, two, w + kUnit + v * kLanes * 4);
-        }
-      }
-    for (; u < rows.units; ++u) add_unit(u, std::false_type());
-    for (std::int32_t count = *again++; count > 0; --count) add_unit(*again++, std::true_type());
-  }
-  if (clamp.possible) {
-    const ClampedInts clamped(clamp);
-#pragma GCC unroll 16
-    for (int r = 0; r < kRows; ++r) {
+    for (int r = 0; r < kRows; ++r)
 #pragma GCC unroll 16
       for (int v = 0; v < kVectors; ++v)
-        acc[r][v] = clamped(acc[r][v], load(panel.multiplier + v * kLanes), load(panel.bias + v * kLanes));
-      if (panel.columns == kVectors * kLanes)
-        store_bytes<kVectors>(bytes + r * stride, acc[r], clamp.low);
-      else
-        store_bytes_first<kVectors>(bytes + r * stride, acc[r], clamp.low, panel.columns);
+        acc[r][v] = Kind::kFlips ? all(rows.negatives[first + r]) : load(panel.init + v * kLanes);
+    const std::int8_t* w = panel.weights;
+    const std::int32_t* again = panel.again;
+    const std::int8_t* const* pointers = rows.pointers + first;
+    for (std::int64_t s = 0; s < rows.segments; ++s, pointers += rows.stride) {
+      const std::int8_t* a[kRows];
+#pragma GCC unroll 16
+      for (int r = 0; r < kRows; ++r) a[r] = pointers[r] + rows.offset;
+      auto add_unit = [&](std::int64_t u, auto is_again) {
+#pragma GCC unroll 16
+        for (int r = 0; r < kRows; ++r) {
+          auto one = kind.left(a[r] + 4 * u);
+#pragma GCC unroll 16
+          for (int v = 0; v < kVectors; ++v)
+            if constexpr (Kind::kFlips && is_again)
+              acc[r][v] = kind.add_again(acc[r][v], one, w + v * kLanes * 4);
+            else
+              acc[r][v] = kind.add(acc[r][v], one, w + v * kLanes * 4);
+        }
+        w += kUnit;
+      };
+      std::int64_t u = 0;
+      if constexpr (Kind::kTwoUnits)
+        for (; u + 2 <= rows.units; u += 2, w += 2 * kUnit) {
+#pragma GCC unroll 16
+          for (int r = 0; r < kRows; ++r) {
+            auto one = kind.left(a[r] + 4 * u), two = kind.left(a[r] + 4 * u + 4);
+#pragma GCC unroll 16
+            for (int v = 0; v < kVectors; ++v)
+              acc[r][v] = kind.add_two(acc[r][v], one, w + v * kLanes * 4, two, w + kUnit + v * kLanes * 4);
+          }
+        }
+      for (; u < rows.units; ++u) add_unit(u, std::false_type());
+      for (std::int32_t count = *again++; count > 0; --count) add_unit(*again++, std::true_type());
     }
-    return;
+#pragma GCC unroll 16
+    for (int r = 0; r < kRows; ++r)
+#pragma GCC unroll 16
+      for (int v = 0; v < kVectors; ++v, sums += kLanes) store(sums, acc[r][v]);
   }
-#pragma GCC unroll 16
-  for (int r = 0; r < kRows; ++r)
-#pragma GCC unroll 16
-    for (int v = 0; v < kVectors; ++v) store(sums + (r * kVectors + v) * kLanes, acc[r][v]);
 }
 
-using Tile = void (*)(const Int8Rows&, const Int8Panel&, std::int64_t, const ByteClamp&, std::int8_t*,
-                      std::int64_t, std::int32_t*);
-
-// The tile of `count` rows, 1 <= count <= kRows.
-template <class Kind, int kVectors, int kRows = Kind::rows(kVectors)>
-Tile tile_of(std::int64_t count) {
+// The same for 1 <= count <= kRows.
+template <class Kind, int kRows, int kVectors>
+void last_tile(const Int8Rows& rows, const Int8Panel& panel, std::int64_t first, std::int64_t count,
+               std::int32_t* sums) {
   if constexpr (kRows > 1)
-    if (count < kRows) return tile_of<Kind, kVectors, kRows - 1>(count);
-  return tile<Kind, kRows, kVectors>;
+    if (count < kRows) return last_tile<Kind, kRows - 1, kVectors>(rows, panel, first, count, sums);
+  tiles<Kind, kRows, kVectors>(rows, panel, first, kRows, sums);
 }
 
 template <class Kind, int kVectors>
@@ -89,17 +76,13 @@ void multiply_panel(const Int8Rows& rows, const Int8Panel& panel, const Int8Targ
   constexpr std::int64_t kRows = Kind::rows(kVectors), kBlock = kBlockRows / kRows * kRows;
   constexpr std::int64_t kWidth = kVectors * kLanes;
   alignas(64) std::int32_t sums[kBlock * kWidth];
-  const ByteClamp clamp(target);
-  std::int8_t* bytes = target.integers;
   for (std::int64_t first = 0; first < rows.rows; first += kBlock) {
     std::int64_t count = rows.rows - first < kBlock ? rows.rows - first : kBlock;
-    for (std::int64_t r = 0; r < count; r += kRows) {
-      std::int8_t* to = bytes ? bytes + (first + r) * target.stride : nullptr;
-      Tile run = count - r >= kRows ? tile<Kind, kRows, kVectors> : tile_of<Kind, kVectors>(count - r);
-      run(rows, panel, first + r, clamp, to, target.stride, sums + r * kWidth);
-    }
-    if (!clamp.possible)
-      finish<kVectors>(sums, count, panel.multiplier, panel.bias, panel.columns, target, first);
+    std::int64_t whole = count / kRows * kRows;
+    tiles<Kind, kRows, kVectors>(rows, panel, first, whole, sums);
+    if (whole < count)
+      last_tile<Kind, kRows, kVectors>(rows, panel, first + whole, count - whole, sums + whole * kWidth);
+    finish<kVectors>(sums, count, panel.multiplier, panel.bias, panel.columns, target, first);
   }
 }
 
