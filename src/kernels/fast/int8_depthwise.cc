@@ -17,44 +17,36 @@ struct PackedDepthwise : Prepared {
   std::vector<PackedBlock> blocks;
 };
 
-// How many pairs of taps each sum in 16 bits takes, two groups a round; empty: not even one. reach(pair)
-// calls add(channel, weight) for the weights of a pair of taps.
+// How many pairs of taps each sum in 16 bits takes, two groups a round, in as few rounds as possible; empty:
+// not even one.
 class Grouping {
  public:
   Grouping(const PairLimits& limits, std::int64_t channels, std::int64_t taps, const std::int8_t* weights)
       : limits_(limits), channels_(channels), taps_(taps), weights_(weights) {}
 
   std::vector<std::uint8_t> groups() const {
-    std::int64_t pairs = (taps_ + 1) / 2, half = (pairs + 1) / 2;
-    auto length = [](std::int64_t count) { return static_cast<std::uint8_t>(count); };
-    if (longest(0, half) == half && longest(half, pairs - half) == pairs - half)
-      return {length(half), length(pairs - half)};
-    std::vector<std::uint8_t> groups;
-    for (std::int64_t first = 0; first < pairs;) {
-      std::int64_t count = longest(first, pairs - first);
-      if (count == 0) return {};
-      groups.push_back(length(count));
-      first += count;
+    std::int64_t pairs = (taps_ + 1) / 2;
+    for (std::int64_t count = 2; count <= pairs + 1; count += 2) {
+      std::vector<std::uint8_t> groups;
+      for (std::int64_t g = 0; g < count; ++g)
+        groups.push_back(static_cast<std::uint8_t>(pairs / count + (g < pairs % count ? 1 : 0)));
+      if (fit(groups)) return groups;
     }
-    if (groups.size() % 2 != 0) groups.push_back(0);
-    return groups;
+    return {};
   }
 
  private:
-  // How many pairs from `first` on, at most `limit`, can be added.
-  std::int64_t longest(std::int64_t first, std::int64_t limit) const {
-    std::int64_t count = limit;
+  bool fit(const std::vector<std::uint8_t>& groups) const {
     for (std::int64_t c = 0; c < channels_; ++c) {
-      int above = 0, below = 0;
-      for (std::int64_t i = 0; i < count; ++i) {
-        for (std::int64_t t = 2 * (first + i); t < std::min(2 * (first + i) + 2, taps_); ++t) {
-          above += limits_.reach(weights_[c * taps_ + t], false);
-          below += limits_.reach(weights_[c * taps_ + t], true);
+      std::int64_t tap = 0;
+      for (std::uint8_t pairs : groups)
+        for (int above = 0, below = 0, i = 0; i < 2 * pairs && tap < taps_; ++i, ++tap) {
+          above += limits_.reach(weights_[c * taps_ + tap], false);
+          below += limits_.reach(weights_[c * taps_ + tap], true);
+          if (above > limits_.most(false) || below > limits_.most(true)) return false;
         }
-        if (above > limits_.most(false) || below > limits_.most(true)) count = i;
-      }
     }
-    return count;
+    return true;
   }
 
   PairLimits limits_;

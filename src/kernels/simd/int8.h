@@ -67,7 +67,8 @@ constexpr int kMaxVectors = 4;  // of a panel
 
 // A block of `bytes` (Int8Features) channels of a depthwise convolution, of which the first `columns` exist.
 // Taps go in pairs, the last one with itself when their number is odd. Products of pairs are added in 16 bits
-// as far as no sum can overflow: a round is two groups of pairs, each of which is added so.
+// as far as no sum can overflow: a round is two groups of pairs, each of which is added so. All groups have
+// the same number of pairs, or the first ones have one more.
 struct Int8Channels {
   bool wide;  // all in 32 bits, exact for all operands
   std::int64_t columns;

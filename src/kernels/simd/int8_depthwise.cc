@@ -192,33 +192,43 @@ inline Sums start_of(const Int8Channels& channels) {
 
 // The ways to the sums of an output whose taps are at p + offsets.
 
-// 3x3 taps, side by side, in one round.
-template <bool kShift>
-class NineTaps {
+// kSize x kSize taps, side by side, in kRounds rounds.
+template <bool kShift, int kSize, int kRounds>
+class SquareTaps {
  public:
-  NineTaps(const Int8Plane& plane, const Int8Channels& channels)
-      : channels_(channels), row_(plane.offsets[3]), shift_(shift_of(channels)) {}
+  SquareTaps(const Int8Plane& plane, const Int8Channels& channels)
+      : channels_(channels), row_(plane.offsets[kSize]), shift_(shift_of(channels)) {}
 
-  static bool fits(const Int8Plane& plane, const Int8Channels& channels) {
-    if (plane.taps != 9 || channels.rounds != 1 || channels.groups[0] != 3) return false;
-    for (int t = 0; t < 9; ++t)
-      if (plane.offsets[t] != t / 3 * plane.offsets[3] + t % 3 * kBytes) return false;
-    return true;
-  }
   Sums operator()(const std::int8_t* p) const {
-    const std::int8_t *q = p + row_, *r = q + row_;
-    Words first = pair(p, p + kBytes, 0);
-    first = add(first, pair(p + 2 * kBytes, q, 1));
-    first = add(first, pair(q + kBytes, q + 2 * kBytes, 2));
-    Words second = pair(r, r + kBytes, 3);
-    second = add(second, pair(r + 2 * kBytes, r + 2 * kBytes, 4));
-    return widen(start_of<kShift>(channels_), first, second);
+    constexpr int kTaps = kSize * kSize, kPairs = (kTaps + 1) / 2, kGroups = 2 * kRounds;
+    const std::int8_t* rows[kSize];
+    for (int y = 0; y < kSize; ++y) rows[y] = p + y * row_;
+    auto tap = [&](int t) {
+      t = t < kTaps ? t : kTaps - 1;
+      return rows[t / kSize] + t % kSize * kBytes;
+    };
+    int pair = 0;
+    auto group = [&](int g) {
+      Words sum = zero_words();
+      int count = kPairs / kGroups + (g < kPairs % kGroups ? 1 : 0);
+#pragma GCC unroll 16
+      for (int i = 0; i < count; ++i, ++pair) {
+        Words both = products<kShift>(tap(2 * pair), tap(2 * pair + 1),
+                                      load_weights(channels_.weights + pair * 2 * kBytes), shift_);
+        sum = i == 0 ? both : add(sum, both);
+      }
+      return sum;
+    };
+    Sums sums = start_of<kShift>(channels_);
+#pragma GCC unroll 16
+    for (int r = 0; r < kRounds; ++r) {
+      Words first = group(2 * r), second = group(2 * r + 1);
+      sums = widen(sums, first, second);
+    }
+    return sums;
   }
 
  private:
-  Words pair(const std::int8_t* one, const std::int8_t* two, int p) const {
-    return products<kShift>(one, two, load_weights(channels_.weights + p * 2 * kBytes), shift_);
-  }
   const Int8Channels channels_;  // a copy, which no store of a result can change
   std::int64_t row_;
   Ints shift_;
@@ -315,10 +325,29 @@ void run(const Int8Plane& given, const Int8Channels& channels, const Int8Target&
     }
 }
 
+// Whether there are size x size taps, side by side.
+bool is_square(const Int8Plane& plane, int size) {
+  if (plane.taps != size * size) return false;
+  for (int t = 0; t < size * size; ++t)
+    if (plane.offsets[t] != t / size * plane.offsets[size] + t % size * kBytes) return false;
+  return true;
+}
+
+// With at least kRounds rounds, which `channels` has.
+template <bool kShift, int kSize, int kRounds = 1>
+void run_square(const Int8Plane& plane, const Int8Channels& channels, const Int8Target& target) {
+  constexpr int kMostRounds = (kSize * kSize + 3) / 4;
+  if constexpr (kRounds < kMostRounds)
+    if (channels.rounds > kRounds) return run_square<kShift, kSize, kRounds + 1>(plane, channels, target);
+  run<SquareTaps<kShift, kSize, kRounds>>(plane, channels, target);
+}
+
 template <bool kShift>
 void run_narrow(const Int8Plane& plane, const Int8Channels& channels, const Int8Target& target) {
-  if (NineTaps<kShift>::fits(plane, channels))
-    run<NineTaps<kShift>>(plane, channels, target);
+  if (is_square(plane, 3))
+    run_square<kShift, 3>(plane, channels, target);
+  else if (is_square(plane, 5))
+    run_square<kShift, 5>(plane, channels, target);
   else
     run<AnyTaps<kShift>>(plane, channels, target);
 }
