@@ -176,9 +176,11 @@ TEST(RemoveIdentities, KeepsTheNamesThatTheUserKnows) {
   ValueId x = b.input("x", {kUnknown, 8});
   ValueId y = b.dropout(b.op("identity", {b.relu(x)}), 0.5);
   ValueId half = b.op("dropout", {y}, {{"p", 0.5}, {"mode", "downgrade_in_infer"}});
-  Graph before = b.build({b.op("identity", {half}), b.op("observe", {b.sigmoid(y)})}), after = before;
+  Graph before = b.build({b.op("identity", {half}), b.op("observe", {b.sigmoid(y)}), b.op("identity", {half}),
+                          b.op("identity", {x})}),
+        after = before;
   remove_identities(after);
-  EXPECT_EQ(after.nodes.size(), 5u);  // relu, dropout, sigmoid, and the two that make outputs
+  EXPECT_EQ(after.nodes.size(), 5u);  // relu, dropout, sigmoid, and what gives a value a second name
   EXPECT_EQ(after.outputs, before.outputs);
   expect_same(before, after, {ramp({2, 8})});
 }

@@ -3,7 +3,8 @@
 #include "kernels/fast/int8_product.h"
 #include "kernels/simd/simd.h"
 
-// qconv2d with one input and one output channel a group.
+// qconv2d with one input channel a group. Where a group has several output channels, its input channel is
+// repeated for each of them.
 namespace octet::fast {
 namespace {
 
@@ -101,8 +102,7 @@ PackedBlock pack_block(const simd::Int8Routines& routines, const std::int8_t* we
 bool fits(const PrepareArgs& args) {
   if (!can_pack(args)) return false;
   const Shape& weight = args.value(1)->shape;
-  return weight[1] == 1 && weight[0] == attr<std::int64_t>(args.node, "groups") &&
-         weight[2] * weight[3] <= simd::kMaxDepthwiseTaps;
+  return weight[1] == 1 && weight[2] * weight[3] <= simd::kMaxDepthwiseTaps;
 }
 
 std::shared_ptr<const Prepared> prepare(const PrepareArgs& args) {
@@ -125,13 +125,14 @@ class Depthwise {
   explicit Depthwise(const KernelArgs& args)
       : packed_(static_cast<const PackedDepthwise&>(*args.prepared)),
         x_(*args.inputs[0]),
-        channels_(x_.dim(1)),
+        channels_(args.inputs[1]->dim(0)),
+        repeat_(x_.dim(1) == 0 ? 1 : channels_ / x_.dim(1)),
         block_(args.simd->i8.features.bytes),
         copy_(args.simd->i8.copy_blocks) {
     const Tensor& weight = *args.inputs[1];
     window_ = ops::conv_window(args.node, x_.dim(2), x_.dim(3), weight.dim(2), weight.dim(3));
     width_ = (window_.x.out - 1) * window_.x.stride + (window_.x.kernel - 1) * window_.x.dilation + 1;
-    constexpr std::int64_t kBytes = 64 << 10;  // of the copy
+    constexpr std::int64_t kBytes = 128 << 10;  // of the copy
     std::int64_t out_rows = window_.y.out * x_.dim(0);
     std::int64_t tasks = task_count(args.pool.threads());
     std::int64_t row_bytes = width_ * block_ * static_cast<std::int64_t>(packed_.blocks.size());
@@ -184,12 +185,25 @@ class Depthwise {
     return (rows - 1) * window_.y.stride + (window_.y.kernel - 1) * window_.y.dilation + 1;
   }
   std::int64_t copy_bytes() const {
-    return static_cast<std::int64_t>(packed_.blocks.size()) * input_rows(rows_) * width_ * block_;
+    std::int64_t blocks = static_cast<std::int64_t>(packed_.blocks.size()) * input_rows(rows_) * width_;
+    return blocks * block_ + repeated_bytes();
+  }
+  // Of a row of the image with repeated channels, behind the copy; 8 bytes are written at a time.
+  std::int64_t repeated_bytes() const { return repeat_ == 1 ? 0 : window_.x.in * channels_ + 8; }
+
+  // y gets each of the bytes of x `repeat_` times.
+  void repeat(const std::int8_t* x, std::int64_t count, std::int8_t* y) const {
+    for (std::int64_t i = 0; i < count; ++i, y += repeat_) {
+      std::uint64_t bytes = static_cast<std::uint8_t>(x[i]) * std::uint64_t{0x0101010101010101};
+      for (std::int64_t j = 0; j < repeat_; j += 8) std::memcpy(y + j, &bytes, sizeof bytes);
+    }
   }
 
   // `rows` rows of an image from row `first` on, which may lie in the padding.
   void copy_rows(std::int64_t image, std::int64_t first, std::int64_t rows, std::int8_t* to) const {
-    const std::int8_t* x = x_.data<std::int8_t>().data() + image * window_.y.in * window_.x.in * channels_;
+    std::int64_t in_channels = channels_ / repeat_;
+    const std::int8_t* x = x_.data<std::int8_t>().data() + image * window_.y.in * window_.x.in * in_channels;
+    std::int8_t* repeated = to + copy_bytes() - repeated_bytes();
     std::int64_t begin = std::min(window_.x.before, width_);
     std::int64_t end = std::clamp(window_.x.in + window_.x.before, begin, width_);
     std::int64_t plane = rows * width_ * block_;
@@ -203,15 +217,21 @@ class Depthwise {
         continue;
       }
       zeros(to, begin);
-      copy_(x + (y * window_.x.in + begin - window_.x.before) * channels_, channels_, end - begin,
-            to + begin * block_, plane);
+      const std::int8_t* from = x + (y * window_.x.in + begin - window_.x.before) * in_channels;
+      if (repeat_ > 1) {
+        repeat(from, (end - begin) * in_channels, repeated);
+        from = repeated;
+      }
+      copy_(from, channels_, end - begin, to + begin * block_, plane);
       zeros(to + end * block_, width_ - end);
     }
   }
 
   const PackedDepthwise& packed_;
   const Tensor& x_;
-  std::int64_t channels_, block_;
+  std::int64_t channels_;  // of outputs
+  std::int64_t repeat_;    // outputs of an input channel
+  std::int64_t block_;
   decltype(simd::Int8Routines::copy_blocks) copy_;
   ops::Window window_;
   std::int64_t width_;  // pixels in a row of the copy

@@ -104,18 +104,24 @@ struct Block<std::uint8_t> {
 };
 #endif
 
-// Block by block. Columns go outside: the rows of the result are written one after the other. The last block
-// of a row or column ends where that ends, and does some elements once more.
+// Block by block, of so many rows at a time that they are in the L1 cache when they are read again for the
+// next columns. Columns go outside there: the rows of the result are written one after the other. The last
+// block of a row or column ends where that ends, and does some elements once more.
 template <class T>
 void transpose_blocks(const T* from, std::int64_t from_row, T* to, std::int64_t to_row, std::int64_t rows,
                       std::int64_t columns) {
-  constexpr std::int64_t kSide = Block<T>::kSide;
+  constexpr std::int64_t kSide = Block<T>::kSide, kBytes = 16 << 10;
   if (rows < kSide || columns < kSide) return transpose_plain(from, from_row, to, to_row, rows, columns);
-  for (std::int64_t c = 0; c < columns; c += kSide) {
-    std::int64_t column = c + kSide > columns ? columns - kSide : c;
-    for (std::int64_t r = 0; r < rows; r += kSide) {
-      std::int64_t row = r + kSide > rows ? rows - kSide : r;
-      Block<T>::transpose(from + row * from_row + column, from_row, to + column * to_row + row, to_row);
+  std::int64_t most = kBytes / (columns * static_cast<std::int64_t>(sizeof(T))) / kSide * kSide;
+  if (most < kSide) most = kSide;
+  for (std::int64_t first = 0; first < rows; first += most) {
+    std::int64_t end = first + most < rows ? first + most : rows;
+    for (std::int64_t c = 0; c < columns; c += kSide) {
+      std::int64_t column = c + kSide > columns ? columns - kSide : c;
+      for (std::int64_t r = first; r < end; r += kSide) {
+        std::int64_t row = r + kSide > rows ? rows - kSide : r;
+        Block<T>::transpose(from + row * from_row + column, from_row, to + column * to_row + row, to_row);
+      }
     }
   }
 }

@@ -117,6 +117,15 @@ TEST(FastQConv2d, Depthwise) {
   list.push_back({{1, 5, 3, 3},
                   {5, 1, 3, 3},
                   {{"groups", std::int64_t{5}}, {"strides", Ints{3, 3}}, {"paddings", Ints{4, 4, 4, 4}}}});
+  // Several output channels of an input channel.
+  for (std::int64_t outputs : {12, 18, 66})
+    for (std::int64_t kernel : {1, 3, 5})
+      list.push_back({{2, 6, 7, 8},
+                      {outputs, 1, kernel, kernel},
+                      {{"groups", std::int64_t{6}},
+                       {"strides", Ints{2, 1}},
+                       {"paddings", Ints{kernel / 2, kernel / 2, kernel / 2, kernel / 2}}}});
+  list.push_back({{1, 1, 6, 5}, {40, 1, 3, 3}, {{"paddings", Ints{1, 1, 1, 1}}}});
   list.push_back({{1, 3, 20, 20}, {3, 1, 17, 17}, {{"groups", std::int64_t{3}}}});  // too many taps for it
   for (const Layer& layer : list)
     for (Range range : {kAll, kRelu, kHardSwish})
