@@ -82,7 +82,7 @@ void tile(const FloatDepthwise& d, const float* const* pixels, std::int64_t begi
   }
 }
 
-// kRows rows of outputs from `row` on.
+// kRows rows of outputs from `row` on. With one row at a time the vertical stride may be another one.
 template <int kSize, int kStride, int kRows, int kColumns>
 struct Rows {
   static constexpr int kHeight = (kRows - 1) * kStride + kSize, kWidth = (kColumns - 1) * kStride + kSize;
@@ -94,7 +94,7 @@ struct Rows {
       if (columns < kColumns)
         return Rows<kSize, kStride, kRows, kColumns - 1>::run_tile(d, simple, row, column, columns);
     const float* pixels[kHeight * kWidth];
-    std::int64_t y = row * kStride - d.before_y, x = column * kStride - d.before_x;
+    std::int64_t y = row * d.stride_y - d.before_y, x = column * kStride - d.before_x;
     if (y >= 0 && y + kHeight <= d.in_h && x >= 0 && x + kWidth <= d.in_w) {
       const float* line = d.x + (y * d.in_w + x) * d.channels;
       for (int iy = 0; iy < kHeight; ++iy, line += d.in_w * d.channels) {
@@ -189,10 +189,10 @@ void run_general(const FloatDepthwise& d) {
 
 void float_depthwise(const FloatDepthwise& d) {
   if (d.channels < kLanes) return run_general<true>(d);
-  bool square =
-      d.kernel_h == d.kernel_w && d.stride_y == d.stride_x && d.dilation_y == 1 && d.dilation_x == 1;
-  std::int64_t kind = square ? d.kernel_h * 10 + d.stride_y : 0;
-  if (kind == 31) return run_rows<3, 1, 2, 4>(d);
+  bool square = d.kernel_h == d.kernel_w && d.dilation_y == 1 && d.dilation_x == 1;
+  std::int64_t kind = square ? d.kernel_h * 10 + d.stride_x : 0;
+  if (kind == 31 && d.stride_y == 1) return run_rows<3, 1, 2, 4>(d);
+  if (kind == 31) return run_rows<3, 1, 1, 4>(d);
   if (kind == 32) return run_rows<3, 2, 1, 4>(d);
   if (kind == 51) return run_rows<5, 1, 1, 8>(d);
   if (kind == 52) return run_rows<5, 2, 1, 4>(d);

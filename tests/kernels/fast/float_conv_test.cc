@@ -79,6 +79,9 @@ TEST(FastConv, OtherDepthwise) {
   for (std::int64_t channels : {1, 5, 8, 43}) {
     for (std::int64_t multiplier : {1, 2, 6})
       expect_conv({{2, channels, 7, 6}, {channels * multiplier, 1, 3, 3}, channels, {2, 1}, {1, 1, 1, 1}});
+    for (std::int64_t size : {3, 5})
+      for (const Ints& strides : {Ints{2, 1}, Ints{1, 2}, Ints{3, 1}})
+        expect_conv({{2, channels, 9, 13}, {channels, 1, size, size}, channels, strides, {2, 1, 1, 2}});
     expect_conv({{1, channels, 9, 8}, {channels, 1, 3, 3}, channels, {1, 1}, {2, 2, 2, 2}, {2, 2}});
     expect_conv({{1, channels, 9, 8}, {channels, 1, 1, 5}, channels, {1, 1}, {0, 0, 2, 2}});
     expect_conv({{1, channels, 9, 9}, {channels, 1, 7, 7}, channels, {2, 2}, {3, 3, 3, 3}});
