@@ -13,6 +13,7 @@ void relax_floats(Graph& graph) {
     return node.op.starts_with('q') || node.op.find("quant") != std::string::npos;
   });
   if (quantized) return;
+  fold_scale(graph);
   for (Node& node : graph.nodes)
     if (node.op == "conv2d") node.attrs["exact"] = false;
 }

@@ -42,6 +42,10 @@ void fold_batch_norm(Graph& graph);
 // A mul by one number and an add of another become one scale node.
 void fuse_scale(Graph& graph);
 
+// A scale node in front of a float convolution of one tap goes into its weights and bias. What is left of it
+// is dead.
+void fold_scale(Graph& graph);
+
 // A tensor of equal shape that is added to what a convolution or product makes becomes its residual.
 void fuse_residual(Graph& graph);
 

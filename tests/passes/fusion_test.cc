@@ -171,6 +171,28 @@ TEST(FuseQuantize, GivesIntegersAndWhereNeededFloats) {
   }
 }
 
+TEST(FoldScale, GoesIntoTheConvolutionBehindIt) {
+  struct Case {
+    Shape weight;
+    std::int64_t pad;
+    bool folds;
+  };
+  for (const Case& c : {Case{{5, 4, 1, 1}, 0, true}, {{5, 4, 1, 1}, 1, false}, {{5, 4, 3, 3}, 0, false}})
+    for (bool with_bias : {false, true}) {
+      Builder b;
+      ValueId y =
+          b.op("scale", {b.relu(b.input("x", {kUnknown, 4, 6, 6}))}, {{"scale", 0.5}, {"bias", 0.25}});
+      std::vector<ValueId> inputs = {y, b.constant("w", ramp(c.weight))};
+      if (with_bias) inputs.push_back(b.constant("b", ramp({5})));
+      Graph before = b.build({b.op("conv2d", inputs, {{"paddings", Ints{c.pad, c.pad, c.pad, c.pad}}})});
+      Graph after = before;
+      fold_scale(after);
+      remove_dead_nodes(after);
+      EXPECT_EQ(count(after, "scale"), c.folds ? 0 : 1);
+      expect_same(before, after, {ramp({1, 4, 6, 6})}, 1e-5f);
+    }
+}
+
 TEST(RemoveIdentities, KeepsTheNamesThatTheUserKnows) {
   Builder b;
   ValueId x = b.input("x", {kUnknown, 8});

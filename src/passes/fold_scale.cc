@@ -1,0 +1,54 @@
+#include <algorithm>
+
+#include "passes/epilogues.h"
+#include "passes/passes.h"
+
+namespace octet {
+
+namespace {
+
+// Whether each output of a convolution has all of its taps inside of the image: with padding, what a scale
+// adds would be missing there.
+bool has_one_tap(const Node& conv, const Shape& weight) {
+  auto pads = attr<std::vector<std::int64_t>>(conv, "paddings");
+  bool padded = std::any_of(pads.begin(), pads.end(), [](std::int64_t pad) { return pad != 0; });
+  return weight[2] == 1 && weight[3] == 1 && !padded && attr<std::string>(conv, "auto_pad") == "explicit";
+}
+
+}  // namespace
+
+void fold_scale(Graph& graph) {
+  Uses uses(graph);
+  for (Node& node : graph.nodes) {
+    if (node.op != "scale" || node.inputs.size() != 1 || !attr<bool>(node, "bias_after_scale")) continue;
+    Node* conv = only_reader(graph, uses, node);
+    if (!conv || conv->op != "conv2d" || conv->inputs[0] != node.outputs[0]) continue;
+    const Value& weight = graph.value(conv->inputs[1]);
+    ValueId bias = input_of(*conv, epilogue_slots(*conv).bias);
+    if (!weight.is_constant() || weight.dtype != DType::kFloat32 || !has_one_tap(*conv, weight.shape))
+      continue;
+    if (bias != kNoValue && !graph.value(bias).is_constant()) continue;
+
+    double scale = attr<double>(node, "scale"), shift = attr<double>(node, "bias");
+    std::int64_t channels = weight.shape[0];
+    Tensor old = weight.constant.aligned(), weights(DType::kFloat32, weight.shape);
+    Tensor biases(DType::kFloat32, {channels});
+    Tensor old_bias = bias == kNoValue ? Tensor() : graph.value(bias).constant.aligned();
+    auto inner = static_cast<std::size_t>(weight.shape[1]);
+    for (std::size_t c = 0; c < static_cast<std::size_t>(channels); ++c) {
+      double sum = old_bias.empty() ? 0.0 : static_cast<double>(old_bias.data<float>()[c]);
+      for (std::size_t i = c * inner; i < (c + 1) * inner; ++i) {
+        double w = static_cast<double>(old.data<float>()[i]);
+        weights.mutable_data<float>()[i] = static_cast<float>(w * scale);
+        sum += w * shift;
+      }
+      biases.mutable_data<float>()[c] = static_cast<float>(sum);
+    }
+    std::string name = graph.value(conv->outputs[0]).name;
+    set_input(*conv, 1, graph.add_constant(name + ".scaled", std::move(weights)));
+    set_input(*conv, epilogue_slots(*conv).bias, graph.add_constant(name + ".shifted", std::move(biases)));
+    conv->inputs[0] = node.inputs[0];
+  }
+}
+
+}  // namespace octet
