@@ -8,31 +8,40 @@
 
 namespace octet {
 
-Comparison compare(std::span<const float> expected, std::span<const float> actual) {
-  check(expected.size() == actual.size(), "compare() needs two spans of one length");
-  constexpr double kInfinity = std::numeric_limits<double>::infinity();
-  Comparison result;
-  double dot = 0, expected_power = 0, actual_power = 0, noise_power = 0;
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+void Comparer::add(std::span<const float> expected, std::span<const float> actual) {
+  check(expected.size() == actual.size(), "a comparison needs two spans of one length");
   for (std::size_t i = 0; i < expected.size(); ++i) {
     const double e = expected[i], a = actual[i];
     if (!std::isfinite(e) || !std::isfinite(a)) {
       const bool same = e == a || (std::isnan(e) && std::isnan(a));
-      if (!same) result.max_abs_difference = kInfinity;
+      if (!same) max_abs_difference_ = kInfinity;
       continue;
     }
-    result.max_abs_difference = std::max(result.max_abs_difference, std::fabs(a - e));
-    result.max_abs_expected = std::max(result.max_abs_expected, std::fabs(e));
-    dot += e * a;
-    expected_power += e * e;
-    actual_power += a * a;
-    noise_power += (a - e) * (a - e);
+    max_abs_difference_ = std::max(max_abs_difference_, std::fabs(a - e));
+    max_abs_expected_ = std::max(max_abs_expected_, std::fabs(e));
+    dot_ += e * a;
+    expected_power_ += e * e;
+    actual_power_ += a * a;
+    noise_power_ += (a - e) * (a - e);
   }
-  if (expected_power > 0 && actual_power > 0)
-    result.cosine = std::clamp(dot / (std::sqrt(expected_power) * std::sqrt(actual_power)), -1.0, 1.0);
+}
+
+Comparison Comparer::result() const {
+  Comparison result{max_abs_difference_, max_abs_expected_};
+  if (expected_power_ > 0 && actual_power_ > 0)
+    result.cosine = std::clamp(dot_ / (std::sqrt(expected_power_) * std::sqrt(actual_power_)), -1.0, 1.0);
   else
-    result.cosine = expected_power == actual_power ? 1.0 : 0.0;
-  result.sqnr_db = noise_power > 0 ? 10.0 * std::log10(expected_power / noise_power) : kInfinity;
+    result.cosine = expected_power_ == actual_power_ ? 1.0 : 0.0;
+  result.sqnr_db = noise_power_ > 0 ? 10.0 * std::log10(expected_power_ / noise_power_) : kInfinity;
   return result;
+}
+
+Comparison compare(std::span<const float> expected, std::span<const float> actual) {
+  Comparer comparer;
+  comparer.add(expected, actual);
+  return comparer.result();
 }
 
 }  // namespace octet

@@ -119,7 +119,12 @@ std::shared_ptr<const Executable> prepare(const Graph& graph, const ExecuteOptio
   executable->isa = &choose_isa(options.isa);
   executable->graph = graph;
   Graph& ours = executable->graph;
+  ours.outputs.insert(ours.outputs.end(), options.observed.begin(), options.observed.end());
   if (options.ir_optim) optimize(ours, evaluate);
+  ours.outputs.resize(graph.outputs.size());
+  if (!options.observed.empty())
+    for (Node& node : ours.nodes)
+      if (node.op == "conv2d") node.attrs["exact"] = true;
   const simd::Simd* simd = executable->isa->simd;
   if (simd)
     assign_layouts(ours, [&](const Node& node) {
@@ -273,9 +278,10 @@ Session::Bound& Session::bound_for(const std::vector<Tensor>& inputs) {
 }
 
 // A declared shape does not bind (Paddle does not check it either), but when a run fails it is worth a hint.
-std::vector<Tensor> Session::run(const std::vector<Tensor>& inputs, std::vector<StepTime>* times) {
+std::vector<Tensor> Session::run(const std::vector<Tensor>& inputs, std::vector<StepTime>* times,
+                                 const Observer& observer) {
   try {
-    return run_steps(inputs, times);
+    return run_steps(inputs, times, observer);
   } catch (const Error& error) {
     std::string hint;
     for (std::size_t i = 0; i < inputs.size() && i < executable_->graph.inputs.size(); ++i) {
@@ -289,14 +295,18 @@ std::vector<Tensor> Session::run(const std::vector<Tensor>& inputs, std::vector<
   }
 }
 
-std::vector<Tensor> Session::run_steps(const std::vector<Tensor>& inputs, std::vector<StepTime>* times) {
+std::vector<Tensor> Session::run_steps(const std::vector<Tensor>& inputs, std::vector<StepTime>* times,
+                                       const Observer& observer) {
   const Graph& graph = executable_->graph;
   check(inputs.size() == graph.inputs.size(), "a run needs a tensor for each input");
   for (std::size_t i = 0; i < graph.nodes.size(); ++i)
     if (!executable_->steps[i].implementation)
       fail("{}: {}", describe(graph, graph.nodes[i]), executable_->steps[i].why_not);
   Bound& bound = bound_for(inputs);
-  for (std::size_t i = 0; i < inputs.size(); ++i) bound.values[at(graph.inputs[i])] = inputs[i].aligned();
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    bound.values[at(graph.inputs[i])] = inputs[i].aligned();
+    if (observer) observer(graph.inputs[i], bound.values[at(graph.inputs[i])]);
+  }
   for (std::size_t index = 0; index < graph.nodes.size(); ++index) {
     const Node& node = graph.nodes[index];
     const Executable::Step& step = executable_->steps[index];
@@ -313,6 +323,8 @@ std::vector<Tensor> Session::run_steps(const std::vector<Tensor>& inputs, std::v
       times->push_back({first.name, node.op, std::string(step.implementation->name), shape,
                         multiply_adds(graph, node, shape), took.count()});
     }
+    for (ValueId id : node.outputs)
+      if (observer && id != kNoValue) observer(id, bound.values[at(id)]);
     for (ValueId id : step.free_after)
       if (bound.dynamic[at(id)]) bound.values[at(id)] = {};
   }

@@ -1,4 +1,5 @@
 #pragma once
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -12,6 +13,8 @@ namespace octet {
 struct ExecuteOptions {
   bool ir_optim = true;  // rewrite the graph to run faster; off: run it as it is
   std::string isa;       // "" is the best that there is
+  // Values that an observer wants to see in the run. They are not fused away, and all convolutions are exact.
+  std::vector<ValueId> observed = {};
 };
 
 // A graph made ready to run. It does not change any more, so predictors share it.
@@ -40,6 +43,9 @@ struct StepTime {
   double ms = 0;
 };
 
+// Sees values as they are made, in the layout that they have in memory.
+using Observer = std::function<void(ValueId id, const Tensor& tensor)>;
+
 // Runs an executable again and again. Memory is planned for each new set of input shapes, and the last few
 // plans are kept. Not for use from several threads at once.
 class Session {
@@ -49,7 +55,8 @@ class Session {
 
   // `inputs` are in the order of graph.inputs, the result in that of graph.outputs. The results are the
   // session's: the next run overwrites them.
-  std::vector<Tensor> run(const std::vector<Tensor>& inputs, std::vector<StepTime>* times = nullptr);
+  std::vector<Tensor> run(const std::vector<Tensor>& inputs, std::vector<StepTime>* times = nullptr,
+                          const Observer& observer = {});
 
   // The bytes that activations have taken at most.
   std::size_t arena_bytes() const { return arena_bytes_; }
@@ -57,7 +64,8 @@ class Session {
  private:
   struct Bound;
   Bound& bound_for(const std::vector<Tensor>& inputs);
-  std::vector<Tensor> run_steps(const std::vector<Tensor>& inputs, std::vector<StepTime>* times);
+  std::vector<Tensor> run_steps(const std::vector<Tensor>& inputs, std::vector<StepTime>* times,
+                                const Observer& observer);
 
   std::shared_ptr<const Executable> executable_;
   ThreadPool& pool_;

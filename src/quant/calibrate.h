@@ -1,0 +1,36 @@
+#pragma once
+#include <functional>
+#include <map>
+#include <set>
+
+#include "graph/graph.h"
+#include "quant/statistics.h"
+
+namespace octet::quant {
+
+// The statistics of tensors, by name: of one calibration, to be kept in a file.
+struct Calibration {
+  std::map<std::string, TensorStatistics> tensors;
+  std::map<std::string, Histogram> exact;  // of a second pass
+  std::int64_t batches = 0, samples = 0;
+
+  void merge(const Calibration& other);
+  void save(const std::string& path) const;
+  static Calibration load(const std::string& path);
+};
+
+// Gives the inputs of batch `index`; false: there are no more.
+using Batches = std::function<bool(std::int64_t index, std::vector<Tensor>* inputs)>;
+
+struct CalibrateOptions {
+  Wanted wanted;
+  bool two_pass = false;
+  std::int64_t batch_num = 0;  // 0: all
+  std::function<void(std::int64_t done)> progress = {};
+};
+
+// Runs the float graph on the batches and watches `tensors`.
+Calibration calibrate(const Graph& graph, const std::set<ValueId>& tensors, const Batches& batches,
+                      const CalibrateOptions& options, ThreadPool& pool);
+
+}  // namespace octet::quant

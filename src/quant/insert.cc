@@ -1,0 +1,175 @@
+#include "quant/insert.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+
+namespace octet::quant {
+
+namespace {
+
+class Inserter {
+ public:
+  Inserter(Graph& graph, const Points& points, const std::map<ValueId, float>& thresholds,
+           const std::map<ValueId, QuantizedWeight>& weights, const InsertOptions& options)
+      : graph_(graph), points_(points), thresholds_(thresholds), weights_(weights), options_(options) {}
+
+  void run() {
+    std::vector<Node> nodes = std::move(graph_.nodes);
+    graph_.nodes.clear();
+    std::map<int, const Layer*> layers;
+    for (const Layer& layer : points_.layers) layers[layer.node] = &layer;
+    for (int i = 0; i < static_cast<int>(nodes.size()); ++i) {
+      Node& node = nodes[static_cast<std::size_t>(i)];
+      auto it = layers.find(i);
+      bool integer = it != layers.end() && it->second->weights && can_quantize(i, node);
+      if (integer && !options_.onnx_format)
+        add_older_layer(node);
+      else
+        add_node(i, node, integer);
+    }
+  }
+
+ private:
+  bool can_quantize(int i, const Node& node) const {
+    return points_.edges.contains({i, 0}) && thresholds_.contains(node.inputs[0]) && weights_.contains(node.inputs[1]);
+  }
+
+  void add_node(int i, Node& node, bool integer) {
+    for (std::size_t slot = 0; slot < node.inputs.size(); ++slot) {
+      ValueId id = node.inputs[slot];
+      if (id == kNoValue || graph_.value(id).is_constant()) continue;
+      if (points_.edges.contains({i, static_cast<int>(slot)}) && thresholds_.contains(id))
+        node.inputs[slot] = options_.onnx_format ? through_integers(id) : through_fake_quant(id);
+    }
+    if (integer) node.inputs[1] = dequantized_weight(node.inputs[1]);
+    graph_.nodes.push_back(std::move(node));
+  }
+
+  std::string name(ValueId id) const { return graph_.value(id).name; }
+
+  ValueId derived(ValueId id, const std::string& suffix) {
+    Shape shape = graph_.value(id).shape;
+    return graph_.add_value(name(id) + suffix, DType::kFloat32, std::move(shape));
+  }
+
+  ValueId scale_of(ValueId id) {
+    auto [it, fresh] = scales_.emplace(id, kNoValue);
+    if (fresh) it->second = graph_.add_constant(name(id) + "@scale", Tensor::of<float>({1}, {thresholds_.at(id)}));
+    return it->second;
+  }
+
+  ValueId zero_points(ValueId id, std::int64_t count) {
+    return graph_.add_constant(name(id) + "@zero_point",
+                               Tensor::of<std::int32_t>({count}, std::vector<std::int32_t>(static_cast<std::size_t>(count))));
+  }
+
+  // x -> quantize_linear -> dequantize_linear, once for each tensor.
+  ValueId through_integers(ValueId x) {
+    auto [it, fresh] = floats_.emplace(x, kNoValue);
+    if (!fresh) return it->second;
+    ValueId integers = derived(x, ".quantized"), floats = derived(x, ".quantized.dequantized");
+    std::int64_t bits = options_.bits;
+    graph_.nodes.push_back({.op = "quantize",
+                            .inputs = {x, scale_of(x), zero_points(integers, 1)},
+                            .outputs = {integers},
+                            .attrs = {{"bits", bits}, {"rounding", "even"}, {"dtype", "float32"}}});
+    graph_.nodes.push_back({.op = "dequantize",
+                            .inputs = {integers, scale_of(x), zero_points(floats, 1)},
+                            .outputs = {floats},
+                            .attrs = {{"bits", bits}}});
+    return it->second = floats;
+  }
+
+  ValueId dequantized_weight(ValueId id) {
+    auto [it, fresh] = floats_.emplace(id, kNoValue);
+    if (!fresh) return it->second;
+    const QuantizedWeight& weight = weights_.at(id);
+    ValueId floats = derived(id, ".quantized.dequantized");
+    ValueId scale = graph_.add_constant(name(id) + "@scale", weight.abs_max);
+    replace_constant(id, weight.integers);
+    graph_.nodes.push_back({.op = "dequantize",
+                            .inputs = {id, scale, zero_points(floats, weight.abs_max.size())},
+                            .outputs = {floats},
+                            .attrs = {{"bits", std::int64_t{weight.bits}}, {"axis", weight.axis}}});
+    return it->second = floats;
+  }
+
+  void replace_constant(ValueId id, Tensor tensor) {
+    Value& value = graph_.value(id);
+    value.dtype = tensor.dtype();
+    value.shape = tensor.shape();
+    value.constant = std::move(tensor);
+  }
+
+  // The older generation: the layer works on integers held as floats, and its sums are brought back.
+  void add_older_layer(Node& node) {
+    ValueId x = node.inputs[0], weight_id = node.inputs[1], made = node.outputs[0];
+    ValueId bias = node.inputs.size() > 2 ? node.inputs[2] : kNoValue;
+    const QuantizedWeight& weight = weights_.at(weight_id);
+    auto [it, fresh] = integers_.emplace(x, kNoValue);
+    if (fresh) {
+      it->second = derived(x, ".quantized");
+      graph_.nodes.push_back({.op = "quantize",
+                              .inputs = {x, scale_of(x)},
+                              .outputs = {it->second},
+                              .attrs = {{"bits", std::int64_t{options_.bits}}, {"rounding", "away"}, {"dtype", "float32"}}});
+    }
+    if (graph_.value(weight_id).constant.dtype() == DType::kFloat32 && held_.insert(weight_id).second)
+      replace_constant(weight_id, weight.integers.cast(DType::kFloat32));
+    ValueId sum = derived(made, ".sum");
+    node.inputs = {it->second, weight_id};
+    node.outputs[0] = sum;
+    node.source = -1;
+    bool conv = node.op.starts_with("conv2d");
+    std::int64_t columns = conv ? 1 : std::max<std::int64_t>(1, static_cast<std::int64_t>(graph_.value(made).shape.size()) - 1);
+    graph_.nodes.push_back(std::move(node));
+    ValueId back = bias == kNoValue ? made : derived(made, ".dequantized");
+    Node dequantize{.op = "dequantize_sum", .inputs = {sum}, .outputs = {back}, .attrs = {}};
+    if (weight.axis < 0) {
+      dequantize.op = "dequantize_range";
+      dequantize.inputs.push_back(scale_of(x));
+      double levels = static_cast<double>(weight.levels());
+      dequantize.attrs["range"] = levels * levels / static_cast<double>(weight.abs_max.data<float>()[0]);
+    } else {
+      auto [scale, first] = weight_scales_.emplace(weight_id, kNoValue);
+      if (first)
+        scale->second = graph_.add_constant(name(weight_id) + "@scale", weight.abs_max);
+      dequantize.inputs.push_back(scale->second);
+      dequantize.inputs.push_back(scale_of(x));
+      dequantize.attrs = {{"bits", std::int64_t{weight.bits}}, {"x_bits", std::int64_t{options_.bits}},
+                          {"axis", weight.axis}, {"x_num_col_dims", columns}};
+    }
+    graph_.nodes.push_back(std::move(dequantize));
+    if (bias != kNoValue)
+      graph_.nodes.push_back({.op = "add", .inputs = {back, bias}, .outputs = {made}, .attrs = {{"axis", std::int64_t{conv ? 1 : -1}}}});
+  }
+
+  ValueId through_fake_quant(ValueId x) {
+    auto [it, fresh] = floats_.emplace(x, kNoValue);
+    if (!fresh) return it->second;
+    ValueId floats = derived(x, ".quantized.dequantized");
+    graph_.nodes.push_back({.op = "fake_quant",
+                            .inputs = {x, scale_of(x)},
+                            .outputs = {floats},
+                            .attrs = {{"bits", std::int64_t{options_.bits}}, {"rounding", "away"}}});
+    return it->second = floats;
+  }
+
+  Graph& graph_;
+  const Points& points_;
+  const std::map<ValueId, float>& thresholds_;
+  const std::map<ValueId, QuantizedWeight>& weights_;
+  const InsertOptions& options_;
+  std::map<ValueId, ValueId> scales_, floats_, integers_, weight_scales_;
+  std::set<ValueId> held_;
+};
+
+}  // namespace
+
+void insert_quantization(Graph& graph, const Points& points, const std::map<ValueId, float>& thresholds,
+                         const std::map<ValueId, QuantizedWeight>& weights, const InsertOptions& options) {
+  Inserter(graph, points, thresholds, weights, options).run();
+}
+
+}  // namespace octet::quant

@@ -1,0 +1,254 @@
+#include "quant/points.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "graph/op_table.h"
+#include "passes/uses.h"
+
+namespace octet::quant {
+
+namespace {
+
+bool is_layer_op(const Node& node) {
+  return node.op == "conv2d" || node.op == "conv2d_transpose" || node.op == "matmul" || node.op == "matmul_flat";
+}
+
+bool is_activation(std::string_view op) {
+  static const std::set<std::string_view> kOps = {"relu",  "relu6", "leaky_relu", "hard_sigmoid", "hard_swish",
+                                                  "swish", "gelu",  "sigmoid",    "tanh"};
+  return kOps.contains(op);
+}
+
+// Ops that compute with floats, for everything; those that only move numbers are not worth a rounding.
+bool computes(std::string_view op) {
+  static const std::set<std::string_view> kOps = {"add",     "sub",        "mul",         "div",       "max",
+                                                  "min",     "pool2d",     "resize",      "concat",    "softmax",
+                                                  "scale",   "batch_norm", "layer_norm",  "reduce_mean",
+                                                  "reduce_sum", "reduce_max", "clip"};
+  return kOps.contains(op) || is_activation(op);
+}
+
+const std::map<std::string_view, std::string_view>& paddle_names() {
+  static const std::map<std::string_view, std::string_view> kNames = {
+      {"matmul", "matmul_v2"},        {"matmul_flat", "mul"},         {"add", "elementwise_add"},
+      {"mul", "elementwise_mul"},     {"sub", "elementwise_sub"},     {"div", "elementwise_div"},
+      {"max", "elementwise_max"},     {"min", "elementwise_min"},     {"flatten", "flatten_contiguous_range"},
+      {"transpose", "transpose2"},    {"reshape", "reshape2"},        {"squeeze", "squeeze2"},
+      {"unsqueeze", "unsqueeze2"}};
+  return kNames;
+}
+
+class Finder {
+ public:
+  Finder(const Graph& graph, const PointOptions& options) : graph_(graph), options_(options), uses_(graph) {}
+
+  Points run() {
+    check_types();
+    for (int i = 0; i < static_cast<int>(graph_.nodes.size()); ++i) {
+      const Node& node = graph_.nodes[static_cast<std::size_t>(i)];
+      if (!find_op(node.op) || is_kept(node)) continue;
+      if (is_layer_op(node) && wanted(node))
+        add_layer(i);
+      else if (!is_layer_op(node) && (wanted(node) || (options_.everything && computes(node.op))))
+        add_inputs(i);
+    }
+    if (options_.deploy == Deploy::kOctet)
+      for (int i = 0; i < static_cast<int>(graph_.nodes.size()); ++i)
+        if (!is_kept(graph_.nodes[static_cast<std::size_t>(i)])) add_extra(i);
+    drop_lonely_extras();
+    return std::move(points_);
+  }
+
+ private:
+  const Node& node(int i) const { return graph_.nodes[static_cast<std::size_t>(i)]; }
+
+  void check_types() const {
+    for (const std::string& type : options_.op_types) {
+      bool known = find_op(type) || type == "depthwise_conv2d" || type == "matmul_v2" || type == "interp" ||
+                   std::any_of(paddle_names().begin(), paddle_names().end(),
+                               [&](const auto& pair) { return pair.second == type; });
+      if (!known)
+        fail("--quantizable_op_type {}: octet knows no such op; the usual ones are conv2d, depthwise_conv2d, "
+             "conv2d_transpose, mul, matmul, matmul_v2",
+             type);
+    }
+  }
+
+  bool wanted(const Node& node) const {
+    std::string type = paddle_type(graph_, node);
+    return std::any_of(options_.op_types.begin(), options_.op_types.end(), [&](const std::string& name) {
+      return name == type || (name == "matmul" && type == "matmul_v2");
+    });
+  }
+
+  bool is_kept(const Node& node) const {
+    for (ValueId id : node.inputs)
+      for (const std::string& name : options_.skip_tensors)
+        if (id != kNoValue && graph_.value(id).name == name) return true;
+    for (const std::string& glob : options_.keep_float) {
+      if (matches(glob, paddle_type(graph_, node))) return true;
+      for (ValueId id : node.outputs)
+        if (id != kNoValue && matches(glob, graph_.value(id).name)) return true;
+      for (ValueId id : node.inputs)
+        if (id != kNoValue && graph_.value(id).is_constant() && matches(glob, graph_.value(id).name)) return true;
+    }
+    return false;
+  }
+
+  bool is_float_activation(ValueId id) const {
+    return id != kNoValue && !graph_.value(id).is_constant() && graph_.value(id).dtype == DType::kFloat32;
+  }
+
+  void add_layer(int i) {
+    const Node& layer = node(i);
+    ValueId weight = layer.inputs[1];
+    if (!is_float_activation(layer.inputs[0])) return;
+    if (!graph_.value(weight).is_constant()) {  // a product of two activations
+      if (layer.op != "matmul" || !is_float_activation(weight)) return;
+      points_.layers.push_back({i, -1, false});
+      points_.edges.insert({i, 0});
+      points_.edges.insert({i, 1});
+      return;
+    }
+    const Value& value = graph_.value(weight);
+    std::int64_t axis = layer.op == "conv2d" || (layer.op == "matmul" && attr<bool>(layer, "transpose_y")) ? 0 : 1;
+    bool conv = layer.op.starts_with("conv2d");
+    if (value.dtype != DType::kFloat32 || value.shape.size() != (conv ? 4u : 2u)) return;
+    // A weight that two layers share has one set of scales.
+    auto [it, fresh] = axes_.emplace(weight, axis);
+    if (it->second != axis) return;
+    points_.layers.push_back({i, axis, true});
+    points_.edges.insert({i, 0});
+  }
+
+  void add_inputs(int i) {
+    for (std::size_t slot = 0; slot < node(i).inputs.size(); ++slot)
+      if (is_float_activation(node(i).inputs[slot])) points_.edges.insert({i, static_cast<int>(slot)});
+  }
+
+  // The layer that makes this tensor, if only constants were added or multiplied since, and nobody else looks: it
+  // lives in the layer's epilogue and never gets to memory. -1: none.
+  int layer_behind(ValueId id) const {
+    if (!uses_.only_for_one(id)) return -1;
+    int i = uses_.producer(id);
+    if (i < 0) return -1;
+    const Node& maker = node(i);
+    if (is_layer_op(maker)) return i;
+    bool passes_on = maker.op == "batch_norm" || ((maker.op == "add" || maker.op == "mul") && one_is_constant(maker));
+    if (!passes_on) return -1;
+    return layer_behind(is_float_activation(maker.inputs[0]) ? maker.inputs[0] : maker.inputs[1]);
+  }
+
+  bool one_is_constant(const Node& pair) const {
+    return graph_.value(pair.inputs[0]).is_constant() || graph_.value(pair.inputs[1]).is_constant();
+  }
+
+  void extra(int i, int slot) {
+    Edge edge{i, slot};
+    if (points_.edges.insert(edge).second) points_.extra.insert(edge);
+  }
+
+  void add_extra(int i) {
+    const Node& n = node(i);
+    if ((n.op == "add" || n.op == "mul") && n.inputs.size() >= 2 && is_float_activation(n.inputs[0]) &&
+        is_float_activation(n.inputs[1]) && n.inputs[0] != n.inputs[1]) {
+      // What a layer makes is added in its epilogue, in float. Of two such the later one takes it.
+      int first = n.op == "add" ? layer_behind(n.inputs[0]) : -1;
+      int second = n.op == "add" ? layer_behind(n.inputs[1]) : -1;
+      if (first < 0 || first < second) extra(i, 0);
+      if (second < 0 || second < first) extra(i, 1);
+    } else if (n.op == "pool2d" && is_float_activation(n.inputs[0])) {
+      bool whole = attr<bool>(n, "global") || attr<bool>(n, "adaptive");
+      if (whole && attr<std::string>(n, "type") == "avg") return;  // a mean is smaller: it needs a scale of its own
+      between(i, 0);
+    } else if (n.op == "resize") {
+      between(i, 0);
+    } else if (n.op == "concat") {
+      between(i, 1);
+    }
+  }
+
+  // An op that hands integers on, if all who read its result take integers.
+  void between(int i, std::size_t first) {
+    const Node& n = node(i);
+    std::size_t last = n.op == "concat" ? n.inputs.size() : 1;
+    ValueId made = n.outputs[0];
+    if (uses_.is_output(made) || uses_.consumers(made).empty()) return;
+    std::vector<ValueId> group = {made};
+    for (std::size_t slot = first; slot < last; ++slot) {
+      if (!is_float_activation(n.inputs[slot])) return;
+      group.push_back(n.inputs[slot]);
+    }
+    for (std::size_t slot = first; slot < last; ++slot) extra(i, static_cast<int>(slot));
+    points_.groups.push_back(std::move(group));
+    handed_on_.push_back(i);
+  }
+
+  bool reads_integers(int consumer, ValueId id) const {
+    const Node& n = node(consumer);
+    for (std::size_t slot = 0; slot < n.inputs.size(); ++slot)
+      if (n.inputs[slot] == id && !points_.edges.contains({consumer, static_cast<int>(slot)})) return false;
+    return true;
+  }
+
+  // An op that hands integers on to someone who wants floats gains nothing.
+  void drop_lonely_extras() {
+    for (bool changed = true; changed;) {
+      changed = false;
+      for (std::size_t h = 0; h < handed_on_.size(); ++h) {
+        const Node& n = node(handed_on_[h]);
+        const std::vector<int>& readers = uses_.consumers(n.outputs[0]);
+        if (std::all_of(readers.begin(), readers.end(), [&](int r) { return reads_integers(r, n.outputs[0]); }))
+          continue;
+        for (std::size_t slot = 0; slot < n.inputs.size(); ++slot) {
+          Edge edge{handed_on_[h], static_cast<int>(slot)};
+          if (points_.extra.erase(edge)) points_.edges.erase(edge);
+        }
+        points_.groups.erase(points_.groups.begin() + static_cast<std::ptrdiff_t>(h));
+        handed_on_.erase(handed_on_.begin() + static_cast<std::ptrdiff_t>(h));
+        changed = true;
+        break;
+      }
+    }
+  }
+
+  const Graph& graph_;
+  const PointOptions& options_;
+  Uses uses_;
+  Points points_;
+  std::map<ValueId, std::int64_t> axes_;
+  std::vector<int> handed_on_;  // the nodes of points_.groups
+};
+
+}  // namespace
+
+std::set<ValueId> Points::tensors(const Graph& graph) const {
+  std::set<ValueId> result;
+  for (const Edge& edge : edges)
+    result.insert(graph.nodes[static_cast<std::size_t>(edge.node)].inputs[static_cast<std::size_t>(edge.slot)]);
+  return result;
+}
+
+Points find_points(const Graph& graph, const PointOptions& options) {
+  return Finder(graph, options).run();
+}
+
+std::string paddle_type(const Graph& graph, const Node& node) {
+  if (node.op == "conv2d") {
+    const Shape& weight = graph.value(node.inputs[1]).shape;
+    bool depthwise = attr<std::int64_t>(node, "groups") > 1 && weight.size() == 4 && weight[1] == 1;
+    return depthwise ? "depthwise_conv2d" : "conv2d";
+  }
+  auto it = paddle_names().find(node.op);
+  return std::string(it == paddle_names().end() ? std::string_view(node.op) : it->second);
+}
+
+bool matches(std::string_view glob, std::string_view name) {
+  if (glob.empty()) return name.empty();
+  if (glob[0] == '*')
+    return matches(glob.substr(1), name) || (!name.empty() && matches(glob, name.substr(1)));
+  return !name.empty() && (glob[0] == '?' || glob[0] == name[0]) && matches(glob.substr(1), name.substr(1));
+}
+
+}  // namespace octet::quant
