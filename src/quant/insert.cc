@@ -18,11 +18,15 @@ class Inserter {
     std::vector<Node> nodes = std::move(graph_.nodes);
     graph_.nodes.clear();
     std::map<int, const Layer*> layers;
-    for (const Layer& layer : points_.layers) layers[layer.node] = &layer;
+    for (const Layer& layer : points_.layers)
+      if (layer.weights && can_quantize(layer.node, nodes[static_cast<std::size_t>(layer.node)]))
+        layers[layer.node] = &layer;
+    for (int i = 0; i < static_cast<int>(nodes.size()); ++i)
+      for (std::size_t slot = 0; slot < nodes[static_cast<std::size_t>(i)].inputs.size(); ++slot)
+        if (!layers.contains(i) || slot != 1) read_as_float_.insert(nodes[static_cast<std::size_t>(i)].inputs[slot]);
     for (int i = 0; i < static_cast<int>(nodes.size()); ++i) {
       Node& node = nodes[static_cast<std::size_t>(i)];
-      auto it = layers.find(i);
-      bool integer = it != layers.end() && it->second->weights && can_quantize(i, node);
+      bool integer = layers.contains(i);
       if (integer && !options_.onnx_format)
         add_older_layer(node);
       else
@@ -87,19 +91,22 @@ class Inserter {
     const QuantizedWeight& weight = weights_.at(id);
     ValueId floats = derived(id, ".quantized.dequantized");
     ValueId scale = graph_.add_constant(name(id) + "@scale", weight.abs_max);
-    replace_constant(id, weight.integers);
+    ValueId integers = hold(id, weight.integers);
     graph_.nodes.push_back({.op = "dequantize",
-                            .inputs = {id, scale, zero_points(floats, weight.abs_max.size())},
+                            .inputs = {integers, scale, zero_points(floats, weight.abs_max.size())},
                             .outputs = {floats},
                             .attrs = {{"bits", std::int64_t{weight.bits}}, {"axis", weight.axis}}});
     return it->second = floats;
   }
 
-  void replace_constant(ValueId id, Tensor tensor) {
+  // Integers take the place of the floats, unless another node still reads those.
+  ValueId hold(ValueId id, Tensor tensor) {
+    if (read_as_float_.contains(id)) return graph_.add_constant(name(id) + ".int8", std::move(tensor));
     Value& value = graph_.value(id);
     value.dtype = tensor.dtype();
     value.shape = tensor.shape();
     value.constant = std::move(tensor);
+    return id;
   }
 
   // The older generation: the layer works on integers held as floats, and its sums are brought back.
@@ -115,10 +122,10 @@ class Inserter {
                               .outputs = {it->second},
                               .attrs = {{"bits", std::int64_t{options_.bits}}, {"rounding", "away"}, {"dtype", "float32"}}});
     }
-    if (graph_.value(weight_id).constant.dtype() == DType::kFloat32 && held_.insert(weight_id).second)
-      replace_constant(weight_id, weight.integers.cast(DType::kFloat32));
+    auto [held, fresh_weight] = held_.emplace(weight_id, kNoValue);
+    if (fresh_weight) held->second = hold(weight_id, weight.integers.cast(DType::kFloat32));
     ValueId sum = derived(made, ".sum");
-    node.inputs = {it->second, weight_id};
+    node.inputs = {it->second, held->second};
     node.outputs[0] = sum;
     node.source = -1;
     bool conv = node.op.starts_with("conv2d");
@@ -161,8 +168,8 @@ class Inserter {
   const std::map<ValueId, float>& thresholds_;
   const std::map<ValueId, QuantizedWeight>& weights_;
   const InsertOptions& options_;
-  std::map<ValueId, ValueId> scales_, floats_, integers_, weight_scales_;
-  std::set<ValueId> held_;
+  std::set<ValueId> read_as_float_;
+  std::map<ValueId, ValueId> scales_, floats_, integers_, weight_scales_, held_;
 };
 
 }  // namespace

@@ -310,18 +310,19 @@ std::vector<Tensor> Session::run_steps(const std::vector<Tensor>& inputs, std::v
   for (std::size_t index = 0; index < graph.nodes.size(); ++index) {
     const Node& node = graph.nodes[index];
     const Executable::Step& step = executable_->steps[index];
-    if (bound.plan.skip[index]) continue;
-    auto start = std::chrono::steady_clock::now();
-    if (bound.steps[index].in_run)
-      bound.run_dynamic(*executable_, index, pool_);
-    else
-      step.implementation->run(bound.args(*executable_, index, pool_));
-    if (times) {
-      std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - start;
-      const Value& first = graph.value(node.outputs[0]);
-      const Shape& shape = bound.values[at(node.outputs[0])].shape();
-      times->push_back({first.name, node.op, std::string(step.implementation->name), shape,
-                        multiply_adds(graph, node, shape), took.count()});
+    if (!bound.plan.skip[index]) {
+      auto start = std::chrono::steady_clock::now();
+      if (bound.steps[index].in_run)
+        bound.run_dynamic(*executable_, index, pool_);
+      else
+        step.implementation->run(bound.args(*executable_, index, pool_));
+      if (times) {
+        std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - start;
+        const Value& first = graph.value(node.outputs[0]);
+        const Shape& shape = bound.values[at(node.outputs[0])].shape();
+        times->push_back({first.name, node.op, std::string(step.implementation->name), shape,
+                          multiply_adds(graph, node, shape), took.count()});
+      }
     }
     for (ValueId id : node.outputs)
       if (observer && id != kNoValue) observer(id, bound.values[at(id)]);

@@ -12,7 +12,7 @@ namespace octet {
 
 struct ExecuteOptions {
   bool ir_optim = true;  // rewrite the graph to run faster; off: run it as it is
-  std::string isa;       // "" is the best that there is
+  std::string isa = {};  // "" is the best that there is
   // Values that an observer wants to see in the run. They are not fused away, and all convolutions are exact.
   std::vector<ValueId> observed = {};
 };

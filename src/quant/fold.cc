@@ -1,0 +1,53 @@
+#include "quant/fold.h"
+
+#include <set>
+
+#include "passes/passes.h"
+#include "passes/uses.h"
+
+namespace octet::quant {
+
+void fold_batch_norms_in_file(Graph& graph) {
+  auto is_conv = [](const Node& node) { return node.op == "conv2d" || node.op == "conv2d_transpose"; };
+  std::vector<ValueId> weights;  // of the convolutions, which stay and keep their order
+  for (const Node& node : graph.nodes)
+    if (is_conv(node)) weights.push_back(node.inputs[1]);
+  fold_batch_norm(graph);
+  std::set<ValueId> read;
+  for (const Node& node : graph.nodes) read.insert(node.inputs.begin(), node.inputs.end());
+  std::vector<Node> nodes;
+  std::size_t conv = 0;
+  for (Node& node : graph.nodes) {
+    if (!is_conv(node)) {
+      nodes.push_back(std::move(node));
+      continue;
+    }
+    ValueId was = weights.at(conv++);
+    if (node.inputs[1] != was && !read.contains(was))
+      std::swap(graph.value(node.inputs[1]).name, graph.value(was).name);
+    ValueId bias = node.inputs.size() > 2 ? node.inputs[2] : kNoValue, made = node.outputs[0];
+    if (bias == kNoValue) {
+      nodes.push_back(std::move(node));
+      continue;
+    }
+    ValueId sum = graph.add_value(graph.value(made).name + ".conv", DType::kFloat32, Shape(graph.value(made).shape));
+    node.inputs.resize(2);
+    node.outputs[0] = sum;
+    nodes.push_back(std::move(node));
+    nodes.push_back({.op = "add", .inputs = {sum, bias}, .outputs = {made}, .attrs = {{"axis", std::int64_t{1}}}});
+  }
+  graph.nodes = std::move(nodes);
+  // What nobody reads any more is not written, and must not stand in the way of a name.
+  std::set<ValueId> alive(graph.inputs.begin(), graph.inputs.end());
+  for (const Node& node : graph.nodes) {
+    alive.insert(node.inputs.begin(), node.inputs.end());
+    alive.insert(node.outputs.begin(), node.outputs.end());
+  }
+  for (std::size_t id = 0; id < graph.values.size(); ++id)
+    if (!alive.contains(static_cast<ValueId>(id))) {
+      graph.values[id].name.clear();
+      graph.values[id].constant = {};
+    }
+}
+
+}  // namespace octet::quant

@@ -1,0 +1,235 @@
+#include "quant/layers.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/error.h"
+#include "kernels/quantizer.h"
+#include "passes/uses.h"
+
+namespace octet::quant {
+
+namespace {
+
+constexpr std::int64_t kPart = 4;  // samples of a part
+
+Graph with_outputs(const Graph& graph, const std::vector<ValueId>& outputs) {
+  Graph result = graph;
+  result.outputs = outputs;
+  return result;
+}
+
+Graph layer_graph(const Graph& graph, const Layer& layer, const Tensor& weight, int bits) {
+  const Node& node = graph.nodes[static_cast<std::size_t>(layer.node)];
+  Graph part;
+  ValueId x = part.add_value("x", DType::kFloat32, graph.value(node.inputs[0]).shape);
+  ValueId scale = part.add_value("scale", DType::kFloat32, {1});
+  ValueId rounded = part.add_value("rounded", DType::kFloat32, graph.value(node.inputs[0]).shape);
+  ValueId y = part.add_value("y", DType::kFloat32, graph.value(node.outputs[0]).shape);
+  part.nodes.push_back({.op = "fake_quant",
+                        .inputs = {x, scale},
+                        .outputs = {rounded},
+                        .attrs = {{"bits", std::int64_t{bits}}, {"rounding", "even"}}});
+  part.nodes.push_back(
+      {.op = node.op, .inputs = {rounded, part.add_constant("w", weight)}, .outputs = {y}, .attrs = node.attrs});
+  part.inputs = {x, scale};
+  part.outputs = {y};
+  return part;
+}
+
+double squared_distance(const Tensor& a, const Tensor& b) {
+  auto x = a.data<float>(), y = b.data<float>();
+  double sum = 0;
+  for (std::size_t at = 0; at < x.size(); at += 1024) {
+    float part = 0;
+    for (std::size_t i = at; i < std::min(at + 1024, x.size()); ++i) part += (x[i] - y[i]) * (x[i] - y[i]);
+    sum += static_cast<double>(part);
+  }
+  return sum;
+}
+
+double power_of(const Tensor& a) {
+  double sum = 0;
+  for (float x : a.data<float>()) sum += static_cast<double>(x) * static_cast<double>(x);
+  return sum;
+}
+
+double own_error(const Tensor& x, float threshold, int bits) {
+  Quantizer quantizer = Quantizer::of_abs_max(threshold, bits, false);
+  std::vector<float> integers(static_cast<std::size_t>(x.size()));
+  auto data = x.data<float>();
+  quantize_run(data.data(), x.size(), quantizer, integers.data());
+  double sum = 0;
+  for (std::size_t i = 0; i < integers.size(); ++i) {
+    double error = static_cast<double>(integers[i] * threshold / quantizer.high - data[i]);
+    sum += error * error;
+  }
+  return sum;
+}
+
+std::vector<ValueId> layer_tensors(const Graph& graph, const Points& points, std::set<ValueId> tensors) {
+  for (const Layer& layer : points.layers) {
+    const Node& node = graph.nodes[static_cast<std::size_t>(layer.node)];
+    tensors.insert(node.inputs[0]);
+    tensors.insert(node.outputs[0]);
+  }
+  return {tensors.begin(), tensors.end()};
+}
+
+}  // namespace
+
+void add_to_sample(Sample* sample, const std::vector<Tensor>& inputs, std::int64_t limit) {
+  std::int64_t have = 0;
+  for (const auto& part : *sample) have += part[0].rank() > 0 ? part[0].dim(0) : 1;
+  std::int64_t count = inputs[0].rank() > 0 ? inputs[0].dim(0) : 1;
+  bool can_cut = std::all_of(inputs.begin(), inputs.end(),
+                             [&](const Tensor& t) { return t.rank() > 0 && t.dim(0) == count; });
+  if (have >= limit) return;
+  if (!can_cut) return sample->push_back(inputs);
+  for (std::int64_t at = 0; at < count && have < limit; at += kPart) {
+    std::int64_t size = std::min({kPart, count - at, limit - have});
+    std::vector<Tensor> part;
+    for (const Tensor& input : inputs) {
+      Shape shape = input.shape();
+      shape[0] = size;
+      Tensor cut(input.dtype(), shape);
+      std::size_t bytes = input.size_bytes() / static_cast<std::size_t>(count);
+      std::span<const std::byte> from =
+          input.bytes().subspan(static_cast<std::size_t>(at) * bytes, static_cast<std::size_t>(size) * bytes);
+      std::copy(from.begin(), from.end(), cut.mutable_bytes().begin());
+      part.push_back(std::move(cut));
+    }
+    sample->push_back(std::move(part));
+    have += size;
+  }
+}
+
+TensorRunner::TensorRunner(const Graph& graph, const std::vector<ValueId>& wanted, ThreadPool& pool)
+    : wanted_(wanted), session_(prepare(with_outputs(graph, wanted), {}), pool) {}
+
+void TensorRunner::run(const std::vector<Tensor>& inputs) {
+  std::vector<Tensor> outputs = session_.run(inputs);
+  for (std::size_t i = 0; i < wanted_.size(); ++i) tensors_[wanted_[i]] = outputs[i];
+}
+
+LayerRunner::LayerRunner(const Graph& graph, const Layer& layer, const Tensor& weight, int bits, ThreadPool& pool)
+    : session_(prepare(layer_graph(graph, layer, weight, bits), {}), pool) {}
+
+std::map<ValueId, Choice> choose_thresholds(const Graph& graph, const Points& points,
+                                            const std::map<ValueId, std::vector<Choice>>& candidates,
+                                            const std::map<ValueId, QuantizedWeight>& weights, const Sample& sample,
+                                            int bits, ThreadPool& pool) {
+  std::map<ValueId, std::vector<double>> errors;
+  std::set<ValueId> tensors;
+  for (const auto& [id, list] : candidates) {
+    tensors.insert(id);
+    errors[id].resize(list.size());
+  }
+  TensorRunner runner(graph, layer_tensors(graph, points, tensors), pool);
+  for (const auto& inputs : sample) {
+    runner.run(inputs);
+    std::set<ValueId> judged;
+    for (const Layer& layer : points.layers) {
+      const Node& node = graph.nodes[static_cast<std::size_t>(layer.node)];
+      auto it = candidates.find(node.inputs[0]);
+      if (!layer.weights || it == candidates.end()) continue;
+      LayerRunner alone(graph, layer, dequantize_weight(weights.at(node.inputs[1])), bits, pool);
+      const Tensor& y = runner[node.outputs[0]];
+      double power = power_of(y) + 1e-30;
+      for (std::size_t c = 0; c < it->second.size(); ++c)
+        errors[node.inputs[0]][c] +=
+            squared_distance(alone.run(runner[node.inputs[0]], it->second[c].threshold), y) / power;
+      judged.insert(node.inputs[0]);
+    }
+    for (const auto& [id, list] : candidates) {
+      if (judged.contains(id)) continue;
+      double power = power_of(runner[id]) + 1e-30;
+      for (std::size_t c = 0; c < list.size(); ++c)
+        errors[id][c] += own_error(runner[id], list[c].threshold, bits) / power;
+    }
+  }
+  std::map<ValueId, Choice> best;
+  for (const auto& [id, list] : candidates) {
+    const std::vector<double>& e = errors[id];
+    best[id] = list[static_cast<std::size_t>(std::min_element(e.begin(), e.end()) - e.begin())];
+  }
+  return best;
+}
+
+std::map<ValueId, std::vector<double>> mean_errors(const Graph& graph, const Points& points,
+                                                   const std::map<ValueId, float>& thresholds,
+                                                   const std::map<ValueId, QuantizedWeight>& weights,
+                                                   const Sample& sample, int bits, ThreadPool& pool) {
+  TensorRunner runner(graph, layer_tensors(graph, points, {}), pool);
+  std::map<ValueId, std::vector<double>> sums;
+  std::map<ValueId, double> counts;
+  for (const auto& inputs : sample) {
+    runner.run(inputs);
+    for (const Layer& layer : points.layers) {
+      const Node& node = graph.nodes[static_cast<std::size_t>(layer.node)];
+      if (!layer.weights || !thresholds.contains(node.inputs[0])) continue;
+      LayerRunner alone(graph, layer, dequantize_weight(weights.at(node.inputs[1])), bits, pool);
+      Tensor found = alone.run(runner[node.inputs[0]], thresholds.at(node.inputs[0]));
+      const Tensor& expected = runner[node.outputs[0]];
+      auto a = found.data<float>(), b = expected.data<float>();
+      std::int64_t axis = node.op.starts_with("conv2d") ? 1 : expected.rank() - 1;
+      std::vector<double>& sum = sums[node.outputs[0]];
+      sum.resize(static_cast<std::size_t>(expected.dim(static_cast<int>(axis))));
+      for_channels(expected.shape(), axis, [&](std::size_t c, std::size_t begin, std::size_t end) {
+        for (std::size_t i = begin; i < end; ++i) sum[c] += static_cast<double>(a[i]) - static_cast<double>(b[i]);
+      });
+      counts[node.outputs[0]] += static_cast<double>(expected.size()) / static_cast<double>(sum.size());
+    }
+  }
+  for (auto& [id, sum] : sums)
+    for (double& s : sum) s /= counts[id];
+  return sums;
+}
+
+std::map<ValueId, double> tensor_sqnr(const Graph& graph, const std::vector<ValueId>& tensors,
+                                      const std::map<ValueId, float>& thresholds, const Sample& sample, int bits,
+                                      ThreadPool& pool) {
+  TensorRunner runner(graph, tensors, pool);
+  std::map<ValueId, double> signal, noise;
+  for (const auto& inputs : sample) {
+    runner.run(inputs);
+    for (ValueId id : tensors) {
+      signal[id] += power_of(runner[id]);
+      noise[id] += own_error(runner[id], thresholds.at(id), bits);
+    }
+  }
+  std::map<ValueId, double> result;
+  for (ValueId id : tensors) result[id] = 10 * std::log10((signal[id] + 1e-30) / (noise[id] + 1e-30));
+  return result;
+}
+
+void add_to_channels(Graph& graph, ValueId made, const std::vector<double>& numbers, std::int64_t axis) {
+  Uses uses(graph);
+  auto count = static_cast<std::int64_t>(numbers.size());
+  if (uses.only_for_one(made)) {
+    Node& next = graph.nodes[static_cast<std::size_t>(uses.consumers(made)[0])];
+    ValueId constant = next.op == "add" && next.inputs[0] == made ? next.inputs[1] : kNoValue;
+    if (constant != kNoValue && graph.value(constant).is_constant() && graph.value(constant).constant.size() == count &&
+        graph.value(constant).dtype == DType::kFloat32 && uses.consumers(constant).size() == 1) {
+      Tensor sum = graph.value(constant).constant.clone();
+      auto data = sum.mutable_data<float>();
+      for (std::size_t c = 0; c < numbers.size(); ++c)
+        data[c] = static_cast<float>(static_cast<double>(data[c]) + numbers[c]);
+      graph.value(constant).constant = std::move(sum);
+      return;
+    }
+  }
+  Tensor tensor(DType::kFloat32, {count});
+  for (std::size_t c = 0; c < numbers.size(); ++c) tensor.mutable_data<float>()[c] = static_cast<float>(numbers[c]);
+  std::string name = graph.value(made).name;
+  ValueId before = graph.add_value(name + ".uncorrected", DType::kFloat32, Shape(graph.value(made).shape));
+  ValueId correction = graph.add_constant(name + ".correction", std::move(tensor));
+  int producer = uses.producer(made);
+  check(producer >= 0, "a layer's output has a maker");
+  Node& maker = graph.nodes[static_cast<std::size_t>(producer)];
+  std::replace(maker.outputs.begin(), maker.outputs.end(), made, before);
+  graph.nodes.insert(graph.nodes.begin() + producer + 1,
+                     Node{.op = "add", .inputs = {before, correction}, .outputs = {made}, .attrs = {{"axis", axis}}});
+}
+
+}  // namespace octet::quant

@@ -1,0 +1,68 @@
+#pragma once
+#include <map>
+
+#include "quant/points.h"
+#include "quant/thresholds.h"
+#include "quant/weights.h"
+#include "runtime/executor.h"
+
+// Single layers of the float graph, run on a few samples, to see what quantizing does to their outputs.
+namespace octet::quant {
+
+// A few inputs of the model, in parts that are small enough to keep every tensor of a run in memory.
+using Sample = std::vector<std::vector<Tensor>>;
+
+// Adds the first pictures of a batch to the sample until it has `limit`.
+void add_to_sample(Sample* sample, const std::vector<Tensor>& inputs, std::int64_t limit);
+
+// Runs `graph` and gives some of its tensors.
+class TensorRunner {
+ public:
+  TensorRunner(const Graph& graph, const std::vector<ValueId>& wanted, ThreadPool& pool);
+  // The tensors are valid until the next run.
+  const Tensor& operator[](ValueId id) const { return tensors_.at(id); }
+  void run(const std::vector<Tensor>& inputs);
+
+ private:
+  std::vector<ValueId> wanted_;
+  Session session_;
+  std::map<ValueId, Tensor> tensors_;
+};
+
+// A convolution or product without its bias, with these weights and with quantized inputs.
+class LayerRunner {
+ public:
+  LayerRunner(const Graph& graph, const Layer& layer, const Tensor& weight, int bits, ThreadPool& pool);
+  Tensor run(const Tensor& x, float threshold) { return session_.run({x, Tensor::of<float>({1}, {threshold})})[0]; }
+
+ private:
+  Session session_;
+};
+
+struct Choice {
+  Algorithm algorithm = Algorithm::kAbsMax;
+  float threshold = 0;
+};
+
+// For each tensor the candidate that changes the outputs of the layers that read it least; where no layer reads it, the
+// tensor itself.
+std::map<ValueId, Choice> choose_thresholds(const Graph& graph, const Points& points,
+                                            const std::map<ValueId, std::vector<Choice>>& candidates,
+                                            const std::map<ValueId, QuantizedWeight>& weights, const Sample& sample,
+                                            int bits, ThreadPool& pool);
+
+// What quantizing adds to each output channel of the layers on average, by the layers' outputs.
+std::map<ValueId, std::vector<double>> mean_errors(const Graph& graph, const Points& points,
+                                                   const std::map<ValueId, float>& thresholds,
+                                                   const std::map<ValueId, QuantizedWeight>& weights,
+                                                   const Sample& sample, int bits, ThreadPool& pool);
+
+// How much of tensors is left when they are quantized.
+std::map<ValueId, double> tensor_sqnr(const Graph& graph, const std::vector<ValueId>& tensors,
+                                      const std::map<ValueId, float>& thresholds, const Sample& sample, int bits,
+                                      ThreadPool& pool);
+
+// Adds one number a channel to a tensor: to the constant that is added to it anyway, or by a new node.
+void add_to_channels(Graph& graph, ValueId made, const std::vector<double>& numbers, std::int64_t axis);
+
+}  // namespace octet::quant

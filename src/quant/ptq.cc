@@ -1,0 +1,315 @@
+#include <algorithm>
+#include <cmath>
+
+#include "base/error.h"
+#include "graph/op_table.h"
+#include "metrics/compare.h"
+#include "octet/quantize.h"
+#include "quant/calibrate.h"
+#include "quant/equalize.h"
+#include "quant/fold.h"
+#include "quant/insert.h"
+#include "quant/layers.h"
+#include "quant/rounding.h"
+
+namespace octet {
+
+namespace {
+
+using namespace quant;
+
+constexpr std::int64_t kSampleSize = 32;  // pictures that single layers are tried on
+
+// Extra tensors with less than this are left in float: the gain in speed is not worth the noise.
+constexpr double kMinExtraSqnr = 20;
+
+void check_options(const QuantizeOptions& options) {
+  auto one_of = [](const char* flag, const std::string& value, std::initializer_list<std::string_view> words) {
+    if (std::find(words.begin(), words.end(), value) == words.end())
+      fail("--{} {}: expected {}", flag, value, fmt::join(words, " or "));
+  };
+  one_of("deploy", options.deploy, {"octet", "paddle"});
+  one_of("weight_quantize_type", options.weight_quantize_type, {"channel_wise_abs_max", "abs_max"});
+  one_of("round_type", options.round_type, {"round", "adaround"});
+  for (int bits : {options.weight_bits, options.activation_bits})
+    if (bits < 2 || bits > 8) fail("{} bits: octet quantizes to 2 to 8 bits", bits);
+  if (!(options.hist_percent > 0 && options.hist_percent <= 1))
+    fail("--hist_percent {}: expected a share above 0, at most 1", options.hist_percent);
+}
+
+class Ptq {
+ public:
+  Ptq(const Model& model, const BatchGenerator& generator, const QuantizeOptions& options)
+      : options_(options),
+        algorithm_(parse_algorithm(options.algo)),
+        generator_(generator),
+        pool_(options.threads > 0 ? options.threads : default_threads()),
+        graph_(*model.graph()) {
+    check_options(options);
+    if (model.is_quantized())
+      fail("the model is quantized already; give the float model that it was made from");
+    if (options.fold_batch_norm) fold_batch_norms_in_file(graph_);
+    infer_shapes(graph_);
+  }
+
+  Model run(QuantizeReport* report) {
+    points_ = find_points(graph_, point_options());
+    if (points_.layers.empty()) fail("there is nothing to quantize: the model has no layer of the types asked for");
+    if (options_.equalize) equalize_channels();
+    Calibration calibration = statistics();
+    for (const Layer& layer : points_.layers) quantize_weights_of(layer);
+    find_thresholds(calibration);
+    share_thresholds();
+    drop_noisy_extras();
+    if (options_.round_type == "adaround") round_weights();
+    Graph quantized = graph_;
+    std::map<ValueId, std::vector<double>> errors;
+    if (options_.bias_correction) {
+      stage("bias correction", 0, 0);
+      errors = mean_errors(graph_, points_, thresholds_, weights_, sample_, options_.activation_bits, pool_);
+    }
+    insert_quantization(quantized, points_, thresholds_, weights_,
+                        {.onnx_format = options_.onnx_format, .bits = options_.activation_bits});
+    for (auto& [made, error] : errors) {
+      for (double& e : error) e = -e;
+      bool image = graph_.value(made).shape.size() == 4;
+      add_to_channels(quantized, made, error, image ? 1 : -1);
+    }
+    infer_shapes(quantized);
+    verify(quantized);
+    if (report) *report = judge(quantized, calibration);
+    return Model(std::make_shared<const Graph>(std::move(quantized)));
+  }
+
+ private:
+  PointOptions point_options() const {
+    PointOptions points;
+    points.deploy = options_.deploy == "octet" ? Deploy::kOctet : Deploy::kPaddle;
+    if (!options_.quantizable_op_type.empty()) points.op_types = options_.quantizable_op_type;
+    points.everything = options_.is_full_quantize;
+    points.skip_tensors = options_.skip_tensor_list;
+    points.keep_float = options_.keep_float;
+    return points;
+  }
+
+  void stage(const char* name, std::int64_t done, std::int64_t total) const {
+    if (options_.progress) options_.progress(name, done, total);
+  }
+
+  bool batch(std::int64_t index, std::vector<Tensor>* inputs) {
+    std::vector<FloatArray> arrays;
+    if (!generator_(index, arrays)) return false;
+    if (arrays.size() != graph_.inputs.size())
+      fail("batch {} has {} arrays; the model has {} inputs", index, arrays.size(), graph_.inputs.size());
+    inputs->clear();
+    for (const FloatArray& array : arrays) {
+      if (element_count(array.shape) != static_cast<std::int64_t>(array.values.size()) || array.values.empty())
+        fail("batch {}: an array of shape {} has {} values", index, to_string(array.shape), array.values.size());
+      inputs->push_back(Tensor::of<float>(array.shape, array.values));
+    }
+    add_to_sample(&sample_, *inputs, kSampleSize);
+    return true;
+  }
+
+  bool needs_sample() const { return algorithm_ == Algorithm::kAuto || options_.bias_correction; }
+
+  Calibration statistics() {
+    if (!options_.load_stats.empty()) {
+      Calibration loaded = Calibration::load(options_.load_stats);
+      for (ValueId id : points_.tensors(graph_))
+        if (!loaded.tensors.contains(graph_.value(id).name))
+          fail("{}: it has nothing on {}; it was saved for another model or other options", options_.load_stats,
+               graph_.value(id).name);
+      return loaded;
+    }
+    CalibrateOptions how;
+    bool all = algorithm_ == Algorithm::kAuto || !options_.save_stats.empty();
+    how.wanted.histogram = all || algorithm_ == Algorithm::kKl || algorithm_ == Algorithm::kHist;
+    how.wanted.errors =
+        all || algorithm_ == Algorithm::kMse || algorithm_ == Algorithm::kEmd || algorithm_ == Algorithm::kPtf;
+    how.wanted.bits = options_.activation_bits;
+    how.wanted.negatives_are_errors = options_.two_pass && !options_.onnx_format;
+    how.two_pass = options_.two_pass;
+    how.batch_num = options_.batch_num;
+    how.progress = [&](std::int64_t done) { stage("calibration", done, options_.batch_num); };
+    Calibration result = calibrate(
+        graph_, points_.tensors(graph_), [&](std::int64_t i, std::vector<Tensor>* inputs) { return batch(i, inputs); },
+        how, pool_);
+    if (result.batches == 0) fail("there is no data to calibrate with");
+    if (!options_.save_stats.empty()) result.save(options_.save_stats);
+    return result;
+  }
+
+  void quantize_weights_of(const Layer& layer) {
+    if (!layer.weights) return;
+    ValueId id = node(layer).inputs[1];
+    if (weights_.contains(id)) return;
+    std::int64_t axis = options_.weight_quantize_type == "abs_max" ? -1 : layer.axis;
+    QuantizedWeight weight = quantize_weight(graph_.value(id).constant, axis, options_.weight_bits);
+    if (options_.weight_correction) correct_weight_statistics(graph_.value(id).constant, &weight);
+    weights_.emplace(id, std::move(weight));
+  }
+
+  void find_thresholds(const Calibration& calibration) {
+    ThresholdOptions how{options_.activation_bits, options_.hist_percent};
+    std::map<ValueId, std::vector<Choice>> candidates;
+    for (ValueId id : points_.tensors(graph_)) {
+      const std::string& name = graph_.value(id).name;
+      auto found = calibration.tensors.find(name);
+      if (found == calibration.tensors.end() || found->second.empty())
+        fail("{}: calibration never saw this tensor with finite values", name);
+      auto exact = calibration.exact.find(name);
+      auto threshold = [&](Algorithm algorithm) {
+        return static_cast<float>(threshold_of(found->second, algorithm, how,
+                                               exact == calibration.exact.end() ? nullptr : &exact->second));
+      };
+      if (algorithm_ != Algorithm::kAuto) {
+        choices_[id] = {algorithm_, threshold(algorithm_)};
+        continue;
+      }
+      for (Algorithm algorithm : all_algorithms()) {
+        float t = threshold(algorithm);
+        bool fresh = std::none_of(candidates[id].begin(), candidates[id].end(), [&](const Choice& choice) {
+          return std::fabs(choice.threshold - t) <= 1e-3f * t;
+        });
+        if (fresh) candidates[id].push_back({algorithm, t});
+      }
+    }
+    if (algorithm_ == Algorithm::kAuto) {
+      stage("thresholds", 0, 0);
+      choices_ = choose_thresholds(graph_, points_, candidates, weights_, first_half(), options_.activation_bits, pool_);
+    }
+    for (const auto& [id, choice] : choices_) thresholds_[id] = choice.threshold;
+  }
+
+  // Trying thresholds costs a run of each layer each.
+  Sample first_half() const {
+    if (sample_.empty())
+      fail("--algo auto tries thresholds on pictures, and there are none; give --data_dir, or another --algo");
+    return {sample_.begin(), sample_.begin() + static_cast<std::ptrdiff_t>((sample_.size() + 1) / 2)};
+  }
+
+  // Groups that hand integers on get the largest threshold among them.
+  void share_thresholds() {
+    for (bool changed = true; changed;) {
+      changed = false;
+      for (const std::vector<ValueId>& group : points_.groups) {
+        float largest = 0;
+        for (ValueId id : group)
+          if (thresholds_.contains(id)) largest = std::max(largest, thresholds_[id]);
+        for (ValueId id : group)
+          if (thresholds_.contains(id) && thresholds_[id] != largest) {
+            thresholds_[id] = largest;
+            changed = true;
+          }
+      }
+    }
+  }
+
+  void drop_noisy_extras() {
+    if (points_.extra.empty() || sample_.empty()) return;
+    std::set<ValueId> tensors;
+    for (const Edge& edge : points_.extra) tensors.insert(tensor(edge));
+    std::map<ValueId, double> sqnr =
+        tensor_sqnr(graph_, {tensors.begin(), tensors.end()}, thresholds_, sample_, options_.activation_bits, pool_);
+    for (auto it = points_.extra.begin(); it != points_.extra.end();) {
+      if (sqnr.at(tensor(*it)) >= kMinExtraSqnr) {
+        ++it;
+        continue;
+      }
+      points_.edges.erase(*it);
+      it = points_.extra.erase(it);
+    }
+  }
+
+  void round_weights() {
+    std::int64_t done = 0, total = static_cast<std::int64_t>(points_.layers.size());
+    stage("adaround", 0, total);
+    round_to_outputs(graph_, points_, thresholds_, &weights_, sample_, options_.activation_bits, pool_,
+                     [&] { stage("adaround", ++done, total); });
+  }
+
+  void equalize_channels() {
+    stage("equalization", 0, 0);
+    std::vector<Tensor> inputs;
+    for (std::int64_t i = 0; i < 4 && batch(i, &inputs); ++i) {
+    }
+    equalize(graph_, sample_, pool_);
+    sample_.clear();
+  }
+
+  QuantizeReport judge(const Graph& quantized, const Calibration& calibration) {
+    stage("report", 0, 0);
+    QuantizeReport report;
+    report.batches = calibration.batches;
+    report.samples = calibration.samples;
+    std::vector<ValueId> wanted = graph_.outputs;
+    for (const Layer& layer : points_.layers) wanted.push_back(node(layer).outputs[0]);
+    std::map<ValueId, Comparer> comparers;
+    if (!sample_.empty()) {
+      TensorRunner floats(graph_, wanted, pool_), integers(quantized, wanted, pool_);
+      for (const auto& inputs : sample_) {
+        floats.run(inputs);
+        integers.run(inputs);
+        for (ValueId id : std::set<ValueId>(wanted.begin(), wanted.end()))
+          if (floats[id].dtype() == DType::kFloat32)
+            comparers[id].add(floats[id].data<float>(), integers[id].data<float>());
+      }
+    }
+    auto judged = [&](ValueId id) {
+      Comparison c = comparers[id].result();
+      LayerQuality quality;
+      quality.name = graph_.value(id).name;
+      quality.sqnr_db = c.sqnr_db;
+      quality.cosine = c.cosine;
+      return quality;
+    };
+    for (ValueId id : graph_.outputs) report.outputs.push_back(judged(id));
+    for (const Layer& layer : points_.layers) {
+      ValueId input = node(layer).inputs[0];
+      LayerQuality quality = judged(node(layer).outputs[0]);
+      quality.op = paddle_type(graph_, node(layer));
+      quality.input = graph_.value(input).name;
+      quality.algorithm = name_of(choices_[input].algorithm);
+      quality.threshold = static_cast<double>(thresholds_[input]);
+      const TensorStatistics& s = calibration.tensors.at(quality.input);
+      quality.min = static_cast<double>(s.min);
+      quality.max = static_cast<double>(s.max);
+      quality.clipped = s.histogram.share_above(quality.threshold);
+      report.layers.push_back(std::move(quality));
+    }
+    std::set<int> made_int;
+    for (const Layer& layer : points_.layers) made_int.insert(layer.node);
+    for (int i = 0; i < static_cast<int>(graph_.nodes.size()); ++i) {
+      const Node& n = graph_.nodes[static_cast<std::size_t>(i)];
+      bool layer = n.op == "conv2d" || n.op == "conv2d_transpose" || n.op == "matmul" || n.op == "matmul_flat";
+      if (layer && !made_int.contains(i)) report.kept_float.push_back(graph_.value(n.outputs[0]).name);
+    }
+    return report;
+  }
+
+  const Node& node(const Layer& layer) const { return graph_.nodes[static_cast<std::size_t>(layer.node)]; }
+  ValueId tensor(const Edge& edge) const {
+    return graph_.nodes[static_cast<std::size_t>(edge.node)].inputs[static_cast<std::size_t>(edge.slot)];
+  }
+
+  const QuantizeOptions& options_;
+  Algorithm algorithm_;
+  const BatchGenerator& generator_;
+  ThreadPool pool_;
+  Graph graph_;
+  Points points_;
+  Sample sample_;
+  std::map<ValueId, Choice> choices_;
+  std::map<ValueId, float> thresholds_;
+  std::map<ValueId, QuantizedWeight> weights_;
+};
+
+}  // namespace
+
+Model quantize(const Model& model, const BatchGenerator& batches, const QuantizeOptions& options,
+               QuantizeReport* report) {
+  return Ptq(model, batches, options).run(report);
+}
+
+}  // namespace octet
