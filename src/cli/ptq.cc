@@ -61,7 +61,7 @@ class Pictures {
   bool next(std::int64_t index, std::vector<FloatArray>& inputs) {
     if (index == 0)
       reader_ = std::make_unique<BatchReader>(
-          dataset_, preprocess_, BatchOptions{options_.batch_size, options_.runtime.threads.value_or(default_threads())});
+          dataset_, preprocess_, BatchOptions{options_.batch_size, options_.runtime.threads.value_or(default_threads()), Shard{}});
     std::optional<Batch> batch = reader_->next();
     if (!batch) return false;
     for (const std::string& line : batch->broken)
@@ -207,16 +207,16 @@ std::function<int()> declare_ptq(Args& args) {
   constexpr int kMany = 1 << 20;
   add_model_flags(args, &options->model, "model-path");
   args.group("Output");
-  args.add("output-dir", &options->output, "DIR", "where the int8 model goes").alias = "quantize-model-path";
+  args.add("output-dir", &options->output, "DIR", "where the int8 model goes").aliases = {"quantize-model-path"};
   args.add("save-model-filename", &options->model_name, "NAME", "its program");
   args.add("save-params-filename", &options->params_name, "NAME", "its parameters");
   args.add("onnx-format", &q.onnx_format,
            "write quantize_linear/dequantize_linear and int8 weights; False: Paddle's older fake_quantize ops");
   args.group("Calibration data");
   args.add("data-dir", &options->data_dir, "DIR_OR_FILE",
-           "a folder of pictures (or with val/ in it), a list file, or .npy batches").alias = "data-path";
+           "a folder of pictures (or with val/ in it), a list file, or .npy batches").aliases = {"data-path"};
   args.add("batch-size", &options->batch_size, {1, 4096}, "pictures a batch");
-  args.add("batch-num", &options->batch_num, {0, kMany}, "batches to look at, 0: all").alias = "batch-nums";
+  args.add("batch-num", &options->batch_num, {0, kMany}, "batches to look at, 0: all").aliases = {"batch-nums"};
   args.add("seed", &options->seed, {-1, kMany}, "which pictures of a folder are taken; -1: the first ones");
   add_preprocess_flags(args, &options->preprocess);
   args.group("Thresholds of activations");
