@@ -22,12 +22,12 @@ struct FloatArray {
   std::vector<float> values;
 };
 
-// Called with 0, 1, 2, ...: gives one array for each input of the model, or returns false when there are no more.
-// A second pass starts again at 0.
+// Called with 0, 1, 2, ...: gives one array for each input of the model, or returns false when there are no
+// more. A second pass starts again at 0.
 using BatchGenerator = std::function<bool(std::int64_t index, std::vector<FloatArray>& inputs)>;
 
-// How the thresholds of activations are found, and what is quantized. The names and meanings are PaddleSlim's where
-// it has them; docs/commands/ptq.md explains each.
+// How the thresholds of activations are found, and what is quantized. The names and meanings are PaddleSlim's
+// where it has them; docs/commands/ptq.md explains each.
 struct QuantizeOptions {
   std::string algo = "auto";  // KL, hist, mse, emd, avg, abs_max, min_max, ptf, auto
   double hist_percent = 0.9999;
@@ -41,12 +41,12 @@ struct QuantizeOptions {
   std::vector<std::string> keep_float = {};  // names or globs
   bool bias_correction = true;               // takes out what quantization adds to the mean of each channel
   bool weight_correction = false;            // PaddleSlim's bias correction, which changes the weights
-  std::string round_type = "round";          // or "adaround": rounds weights so that the layer's output changes least
-  bool equalize = false;                     // balances the ranges of channels between layers
-  bool onnx_format = true;                   // false: Paddle's older generation of quantized files
+  std::string round_type = "round";  // or "adaround": rounds weights so that the layer's output changes least
+  bool equalize = false;             // balances the ranges of channels between layers
+  bool onnx_format = true;           // false: Paddle's older generation of quantized files
   bool fold_batch_norm = true;
-  std::int64_t batch_num = 10;  // at most this many batches; 0: all
-  int threads = 0;              // 0: as many as there are cores
+  std::int64_t batch_num = 10;                   // at most this many batches; 0: all
+  int threads = 0;                               // 0: as many as there are cores
   std::string save_stats = {}, load_stats = {};  // files
   // What is being done, how far it is, and how far it goes (0: not known).
   std::function<void(const std::string& stage, std::int64_t done, std::int64_t total)> progress = {};
@@ -55,9 +55,9 @@ struct QuantizeOptions {
 struct LayerQuality {
   std::string name;  // of the layer's output
   std::string op;
-  std::string input;      // the tensor that was quantized for it
-  std::string algorithm;  // that chose its threshold
-  double threshold = 0;   // the largest magnitude that is represented
+  std::string input;                     // the tensor that was quantized for it
+  std::string algorithm;                 // that chose its threshold
+  double threshold = 0;                  // the largest magnitude that is represented
   double min = 0, max = 0, clipped = 0;  // of the input; clipped: the share beyond the threshold
   double sqnr_db = 0, cosine = 0;        // of the layer's output in the quantized model
 };

@@ -52,16 +52,18 @@ class Pictures {
  public:
   Pictures(const Options& options, Preprocess preprocess)
       : options_(options), preprocess_(preprocess), dataset_(open_dataset(options.data_dir, "val")) {
-    // A folder is sorted by class, and a few batches of it would be of one class only. A list or an array has the
-    // order that someone gave it.
-    bool shuffled = options.seed >= 0 && fs::is_directory(options.data_dir) && dataset_.samples.front().row < 0;
+    // A folder is sorted by class, and a few batches of it would be of one class only. A list or an array has
+    // the order that someone gave it.
+    bool shuffled =
+        options.seed >= 0 && fs::is_directory(options.data_dir) && dataset_.samples.front().row < 0;
     if (shuffled) shuffle();
   }
 
   bool next(std::int64_t index, std::vector<FloatArray>& inputs) {
     if (index == 0)
       reader_ = std::make_unique<BatchReader>(
-          dataset_, preprocess_, BatchOptions{options_.batch_size, options_.runtime.threads.value_or(default_threads()), Shard{}});
+          dataset_, preprocess_,
+          BatchOptions{options_.batch_size, options_.runtime.threads.value_or(default_threads()), Shard{}});
     std::optional<Batch> batch = reader_->next();
     if (!batch) return false;
     for (const std::string& line : batch->broken)
@@ -121,13 +123,14 @@ void print_report(const QuantizeReport& report, int worst) {
   std::size_t width = 5;
   for (std::size_t i = 0; i < shown; ++i) width = std::max(width, printable(layers[i].name).size());
   say("The {} layers with the largest error, of {}:\n\n", shown, layers.size());
-  say("| {:<{}} | {:<16} | {:>7} | {:>8} | {:>8} | {:<19} | {:<7} |\n", "layer", width, "op", "SQNR", "cosine",
-      "clipped", "range of its input", "algo");
+  say("| {:<{}} | {:<16} | {:>7} | {:>8} | {:>8} | {:<19} | {:<7} |\n", "layer", width, "op", "SQNR",
+      "cosine", "clipped", "range of its input", "algo");
   say("|{:-<{}}|{:-<18}|{:->8}:|{:->9}:|{:->9}:|{:-<21}|{:-<9}|\n", "", width + 2, "", "", "", "", "", "");
   for (std::size_t i = 0; i < shown; ++i) {
     const LayerQuality& l = layers[i];
-    say("| {:<{}} | {:<16} | {:>4.1f} dB | {:>8.6f} | {:>6.3f} % | {:<19} | {:<7} |\n", printable(l.name), width, l.op,
-        l.sqnr_db, l.cosine, 100 * l.clipped, fmt::format("{:.4g} .. {:.4g}", l.min, l.max), l.algorithm);
+    say("| {:<{}} | {:<16} | {:>4.1f} dB | {:>8.6f} | {:>6.3f} % | {:<19} | {:<7} |\n", printable(l.name),
+        width, l.op, l.sqnr_db, l.cosine, 100 * l.clipped, fmt::format("{:.4g} .. {:.4g}", l.min, l.max),
+        l.algorithm);
   }
   say("\n");
   for (const LayerQuality& output : report.outputs)
@@ -139,7 +142,8 @@ int run(Options& options) {
   if (options.output.empty()) fail("--output_dir is missing: where should the int8 model go?");
   Config config = make_config(options.runtime);
   QuantizeOptions& quantize_options = options.quantize;
-  for (auto* list : {&quantize_options.quantizable_op_type, &quantize_options.skip_tensor_list, &quantize_options.keep_float})
+  for (auto* list : {&quantize_options.quantizable_op_type, &quantize_options.skip_tensor_list,
+                     &quantize_options.keep_float})
     *list = split_lists(*list);
   quantize_options.fold_batch_norm = quantize_options.deploy != "paddle";
   if (options.fold_batch_norm) {
@@ -153,8 +157,10 @@ int run(Options& options) {
   Model model = Model::load(options.model.path, options.model.files);
   std::vector<TensorInfo> inputs = model.inputs();
   if (inputs.size() != 1 || inputs[0].dtype != DType::kFloat32)
-    fail("{}: octet ptq needs a model with one float32 input, this one has {}; the library's quantize() takes any",
-         options.model.path, inputs.size());
+    fail(
+        "{}: octet ptq needs a model with one float32 input, this one has {}; the library's quantize() takes "
+        "any",
+        options.model.path, inputs.size());
   Preprocess preprocess = preprocess_of(options.preprocess, options.model.path);
   std::unique_ptr<Pictures> pictures;
   if (!options.data_dir.empty())
@@ -175,14 +181,16 @@ int run(Options& options) {
   QuantizeReport report;
   Model quantized = quantize(
       model,
-      [&](std::int64_t index, std::vector<FloatArray>& arrays) { return pictures && pictures->next(index, arrays); },
+      [&](std::int64_t index, std::vector<FloatArray>& arrays) {
+        return pictures && pictures->next(index, arrays);
+      },
       quantize_options, &report);
   progress.reset();
   if (pictures)
     for (const std::string& line : pictures->broken()) print_warning(line + "; skipped");
   if (pictures && options.batch_num > report.batches)
-    print_warning(fmt::format("--batch_num {}: {} has only {} batches of {}; all of them were used", options.batch_num,
-                              options.data_dir, report.batches, options.batch_size));
+    print_warning(fmt::format("--batch_num {}: {} has only {} batches of {}; all of them were used",
+                              options.batch_num, options.data_dir, report.batches, options.batch_size));
 
   quantized.save(options.output, {options.model_name, options.params_name});
   fs::path folder(options.output);
@@ -193,9 +201,10 @@ int run(Options& options) {
   file.commit();
   print_report(report, options.worst);
   auto bytes = [](const fs::path& path) { return static_cast<double>(fs::file_size(path)); };
-  say("{} + {}: {:.2f} MB, calibrated on {} pictures; all layers are in {}\n", (folder / options.model_name).string(),
-      options.params_name, (bytes(folder / options.params_name) + bytes(folder / options.model_name)) / 1e6,
-      report.samples, (folder / "ptq_report.json").string());
+  say("{} + {}: {:.2f} MB, calibrated on {} pictures; all layers are in {}\n",
+      (folder / options.model_name).string(), options.params_name,
+      (bytes(folder / options.params_name) + bytes(folder / options.model_name)) / 1e6, report.samples,
+      (folder / "ptq_report.json").string());
   return 0;
 }
 
@@ -207,45 +216,58 @@ std::function<int()> declare_ptq(Args& args) {
   constexpr int kMany = 1 << 20;
   add_model_flags(args, &options->model, "model-path");
   args.group("Output");
-  args.add("output-dir", &options->output, "DIR", "where the int8 model goes").aliases = {"quantize-model-path"};
+  args.add("output-dir", &options->output, "DIR", "where the int8 model goes").aliases = {
+      "quantize-model-path"};
   args.add("save-model-filename", &options->model_name, "NAME", "its program");
   args.add("save-params-filename", &options->params_name, "NAME", "its parameters");
-  args.add("onnx-format", &q.onnx_format,
-           "write quantize_linear/dequantize_linear and int8 weights; False: Paddle's older fake_quantize ops");
+  args.add(
+      "onnx-format", &q.onnx_format,
+      "write quantize_linear/dequantize_linear and int8 weights; False: Paddle's older fake_quantize ops");
   args.group("Calibration data");
   args.add("data-dir", &options->data_dir, "DIR_OR_FILE",
-           "a folder of pictures (or with val/ in it), a list file, or .npy batches").aliases = {"data-path"};
+           "a folder of pictures (or with val/ in it), a list file, or .npy batches")
+      .aliases = {"data-path"};
   args.add("batch-size", &options->batch_size, {1, 4096}, "pictures a batch");
-  args.add("batch-num", &options->batch_num, {0, kMany}, "batches to look at, 0: all").aliases = {"batch-nums"};
+  args.add("batch-num", &options->batch_num, {0, kMany}, "batches to look at, 0: all").aliases = {
+      "batch-nums"};
   args.add("seed", &options->seed, {-1, kMany}, "which pictures of a folder are taken; -1: the first ones");
   add_preprocess_flags(args, &options->preprocess);
   args.group("Thresholds of activations");
-  args.add("algo", &q.algo, "auto|KL|hist|mse|emd|avg|abs_max|min_max|ptf",
-           "how they are found; auto tries all, for each tensor, and takes what changes the layer's output least");
+  args.add(
+      "algo", &q.algo, "auto|KL|hist|mse|emd|avg|abs_max|min_max|ptf",
+      "how they are found; auto tries all, for each tensor, and takes what changes the layer's output least");
   args.add("hist-percent", &q.hist_percent, "hist: the share of values that are kept");
-  args.add("two-pass", &q.two_pass, "KL and hist exactly as PaddleSlim computes them, with two passes over the data");
+  args.add("two-pass", &q.two_pass,
+           "KL and hist exactly as PaddleSlim computes them, with two passes over the data");
   args.add("save-stats", &q.save_stats, "FILE", "keep the statistics");
-  args.add("load-stats", &q.load_stats, "FILE", "use kept statistics; pictures are then only needed for auto");
+  args.add("load-stats", &q.load_stats, "FILE",
+           "use kept statistics; pictures are then only needed for auto");
   args.group("What is quantized");
-  args.add("deploy", &q.deploy, "octet|paddle",
-           "octet: activations stay int8 between layers; paddle: the inputs of layers only, as PaddleSlim does");
+  args.add(
+      "deploy", &q.deploy, "octet|paddle",
+      "octet: activations stay int8 between layers; paddle: the inputs of layers only, as PaddleSlim does");
   args.add("quantizable-op-type", &q.quantizable_op_type, "OP",
            "these ops [conv2d,depthwise_conv2d,conv2d_transpose,mul,matmul,matmul_v2]");
   args.add("is-full-quantize", &q.is_full_quantize, "the inputs of all other ops, too");
   args.add("skip-tensor-list", &q.skip_tensor_list, "NAME", "ops that read these tensors stay in float");
-  args.add("keep-float", &q.keep_float, "NAME_OR_GLOB", "layers with this output, weight or op type stay in float");
+  args.add("keep-float", &q.keep_float, "NAME_OR_GLOB",
+           "layers with this output, weight or op type stay in float");
   args.add("weight-quantize-type", &q.weight_quantize_type, "channel_wise_abs_max|abs_max",
            "a scale for each output channel of a weight, or one for all");
-  args.add("activation-quantize-type", &options->activation_quantize_type, "range_abs_max|moving_average_abs_max|abs_max",
+  args.add("activation-quantize-type", &options->activation_quantize_type,
+           "range_abs_max|moving_average_abs_max|abs_max",
            "accepted for PaddleSlim's sake: all of them are the same at inference");
   args.add("weight-bits", &q.weight_bits, {2, 8}, "bits of a weight");
   args.add("activation-bits", &q.activation_bits, {2, 8}, "bits of an activation");
   args.group("Accuracy");
-  args.add("bias-correction", &q.bias_correction, "take out what quantization adds to the mean of each channel");
-  args.add("weight-correction", &q.weight_correction, "PaddleSlim's bias_correction: move mean and deviation of the weights");
+  args.add("bias-correction", &q.bias_correction,
+           "take out what quantization adds to the mean of each channel");
+  args.add("weight-correction", &q.weight_correction,
+           "PaddleSlim's bias_correction: move mean and deviation of the weights");
   args.add("round-type", &q.round_type, "round|adaround",
            "adaround: round each weight up or down so that the layer's output changes least");
-  args.add("equalize", &q.equalize, "cross-layer equalization: balance the ranges of channels between convolutions");
+  args.add("equalize", &q.equalize,
+           "cross-layer equalization: balance the ranges of channels between convolutions");
   args.add("optimize-model", &options->fold_batch_norm, "True|False",
            "fold batch norms into the weights first [True; False with --deploy paddle]");
   args.group("How it runs");
@@ -254,10 +276,12 @@ std::function<int()> declare_ptq(Args& args) {
   args.add("use-gpu", &options->runtime.use_gpu, "run on the first GPU");
   args.add("worst", &options->worst, {0, kMany}, "layers in the table at the end");
   args.note(
-      "Writes the int8 model, deploy.yaml with the preprocessing, and ptq_report.json with the error of every layer. "
+      "Writes the int8 model, deploy.yaml with the preprocessing, and ptq_report.json with the error of "
+      "every layer. "
       "A picture that can't be read is skipped with a warning.");
   args.example("octet ptq --model-path mobilenet_v3_small_infer --data-dir ILSVRC2012 --output-dir int8");
-  args.example("octet ptq --model-path resnet50 --data-dir photos --output-dir int8 --algo KL --batch-num 32");
+  args.example(
+      "octet ptq --model-path resnet50 --data-dir photos --output-dir int8 --algo KL --batch-num 32");
   return [options] { return run(*options); };
 }
 

@@ -13,7 +13,8 @@ void Calibration::merge(const Calibration& other) {
 }
 
 void Calibration::save(const std::string& path) const {
-  nlohmann::json json = {{"format", "octet calibration"}, {"version", 1}, {"batches", batches}, {"samples", samples}};
+  nlohmann::json json = {
+      {"format", "octet calibration"}, {"version", 1}, {"batches", batches}, {"samples", samples}};
   for (const auto& [name, statistics] : tensors) json["tensors"][name] = statistics.to_json();
   AtomicFiles file;
   file.begin(path);
@@ -33,7 +34,8 @@ Calibration Calibration::load(const std::string& path) {
     result.batches = json.at("batches").get<std::int64_t>();
     result.samples = json.at("samples").get<std::int64_t>();
   } catch (const std::exception& error) {
-    fail("{}: not a file that --save_stats of this version of octet wrote ({})", path, printable(error.what()));
+    fail("{}: not a file that --save_stats of this version of octet wrote ({})", path,
+         printable(error.what()));
   }
   return result;
 }

@@ -39,7 +39,8 @@ class Equalizer {
       auto area = static_cast<std::size_t>(shape[2] * shape[3]);
       return depthwise ? i / area : i / area % static_cast<std::size_t>(shape[1]);
     };
-    for (std::size_t i = 0; i < w.size(); ++i) reach[channel(i)] = std::max(reach[channel(i)], std::fabs(w[i]));
+    for (std::size_t i = 0; i < w.size(); ++i)
+      reach[channel(i)] = std::max(reach[channel(i)], std::fabs(w[i]));
     double log_sum = 0;
     for (std::size_t c = 0; c < factors.size(); ++c) {
       factors[c] = largest[c] > 0 && reach[c] > 0 ? std::sqrt(largest[c] / reach[c]) : 0;
@@ -75,13 +76,14 @@ class Equalizer {
       if (reader.op == "conv2d") {
         const Shape& weight = graph_.value(reader.inputs[1]).shape;
         std::int64_t groups = attr<std::int64_t>(reader, "groups");
-        bool fits = is_own_conv(next) && reader.inputs[0] == made && (groups == 1 || (groups == channels && weight[0] == channels));
+        bool fits = is_own_conv(next) && reader.inputs[0] == made &&
+                    (groups == 1 || (groups == channels && weight[0] == channels));
         if (fits) pair.second = next;
         break;
       }
-      if (reader.op == "add" && pair.bias == kNoValue && reader.inputs[0] == made && is_own_constant(reader.inputs[1]) &&
-          graph_.value(reader.inputs[1]).constant.size() == channels && attr<std::int64_t>(reader, "axis") == 1 &&
-          node(i).outputs[0] == made)
+      if (reader.op == "add" && pair.bias == kNoValue && reader.inputs[0] == made &&
+          is_own_constant(reader.inputs[1]) && graph_.value(reader.inputs[1]).constant.size() == channels &&
+          attr<std::int64_t>(reader, "axis") == 1 && node(i).outputs[0] == made)
         pair.bias = reader.inputs[1];
       else if (reader.op != "relu" && reader.op != "leaky_relu")
         break;

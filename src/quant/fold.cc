@@ -30,11 +30,13 @@ void fold_batch_norms_in_file(Graph& graph) {
       nodes.push_back(std::move(node));
       continue;
     }
-    ValueId sum = graph.add_value(graph.value(made).name + ".conv", DType::kFloat32, Shape(graph.value(made).shape));
+    ValueId sum =
+        graph.add_value(graph.value(made).name + ".conv", DType::kFloat32, Shape(graph.value(made).shape));
     node.inputs.resize(2);
     node.outputs[0] = sum;
     nodes.push_back(std::move(node));
-    nodes.push_back({.op = "add", .inputs = {sum, bias}, .outputs = {made}, .attrs = {{"axis", std::int64_t{1}}}});
+    nodes.push_back(
+        {.op = "add", .inputs = {sum, bias}, .outputs = {made}, .attrs = {{"axis", std::int64_t{1}}}});
   }
   graph.nodes = std::move(nodes);
   // What nobody reads any more is not written, and must not stand in the way of a name.

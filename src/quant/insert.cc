@@ -23,7 +23,8 @@ class Inserter {
         layers[layer.node] = &layer;
     for (int i = 0; i < static_cast<int>(nodes.size()); ++i)
       for (std::size_t slot = 0; slot < nodes[static_cast<std::size_t>(i)].inputs.size(); ++slot)
-        if (!layers.contains(i) || slot != 1) read_as_float_.insert(nodes[static_cast<std::size_t>(i)].inputs[slot]);
+        if (!layers.contains(i) || slot != 1)
+          read_as_float_.insert(nodes[static_cast<std::size_t>(i)].inputs[slot]);
     for (int i = 0; i < static_cast<int>(nodes.size()); ++i) {
       Node& node = nodes[static_cast<std::size_t>(i)];
       bool integer = layers.contains(i);
@@ -36,7 +37,8 @@ class Inserter {
 
  private:
   bool can_quantize(int i, const Node& node) const {
-    return points_.edges.contains({i, 0}) && thresholds_.contains(node.inputs[0]) && weights_.contains(node.inputs[1]);
+    return points_.edges.contains({i, 0}) && thresholds_.contains(node.inputs[0]) &&
+           weights_.contains(node.inputs[1]);
   }
 
   void add_node(int i, Node& node, bool integer) {
@@ -59,13 +61,15 @@ class Inserter {
 
   ValueId scale_of(ValueId id) {
     auto [it, fresh] = scales_.emplace(id, kNoValue);
-    if (fresh) it->second = graph_.add_constant(name(id) + "@scale", Tensor::of<float>({1}, {thresholds_.at(id)}));
+    if (fresh)
+      it->second = graph_.add_constant(name(id) + "@scale", Tensor::of<float>({1}, {thresholds_.at(id)}));
     return it->second;
   }
 
   ValueId zero_points(ValueId id, std::int64_t count) {
-    return graph_.add_constant(name(id) + "@zero_point",
-                               Tensor::of<std::int32_t>({count}, std::vector<std::int32_t>(static_cast<std::size_t>(count))));
+    return graph_.add_constant(
+        name(id) + "@zero_point",
+        Tensor::of<std::int32_t>({count}, std::vector<std::int32_t>(static_cast<std::size_t>(count))));
   }
 
   // x -> quantize_linear -> dequantize_linear, once for each tensor.
@@ -117,10 +121,11 @@ class Inserter {
     auto [it, fresh] = integers_.emplace(x, kNoValue);
     if (fresh) {
       it->second = derived(x, ".quantized");
-      graph_.nodes.push_back({.op = "quantize",
-                              .inputs = {x, scale_of(x)},
-                              .outputs = {it->second},
-                              .attrs = {{"bits", std::int64_t{options_.bits}}, {"rounding", "away"}, {"dtype", "float32"}}});
+      graph_.nodes.push_back(
+          {.op = "quantize",
+           .inputs = {x, scale_of(x)},
+           .outputs = {it->second},
+           .attrs = {{"bits", std::int64_t{options_.bits}}, {"rounding", "away"}, {"dtype", "float32"}}});
     }
     auto [held, fresh_weight] = held_.emplace(weight_id, kNoValue);
     if (fresh_weight) held->second = hold(weight_id, weight.integers.cast(DType::kFloat32));
@@ -129,7 +134,8 @@ class Inserter {
     node.outputs[0] = sum;
     node.source = -1;
     bool conv = node.op.starts_with("conv2d");
-    std::int64_t columns = conv ? 1 : std::max<std::int64_t>(1, static_cast<std::int64_t>(graph_.value(made).shape.size()) - 1);
+    std::int64_t columns =
+        conv ? 1 : std::max<std::int64_t>(1, static_cast<std::int64_t>(graph_.value(made).shape.size()) - 1);
     graph_.nodes.push_back(std::move(node));
     ValueId back = bias == kNoValue ? made : derived(made, ".dequantized");
     Node dequantize{.op = "dequantize_sum", .inputs = {sum}, .outputs = {back}, .attrs = {}};
@@ -140,16 +146,20 @@ class Inserter {
       dequantize.attrs["range"] = levels * levels / static_cast<double>(weight.abs_max.data<float>()[0]);
     } else {
       auto [scale, first] = weight_scales_.emplace(weight_id, kNoValue);
-      if (first)
-        scale->second = graph_.add_constant(name(weight_id) + "@scale", weight.abs_max);
+      if (first) scale->second = graph_.add_constant(name(weight_id) + "@scale", weight.abs_max);
       dequantize.inputs.push_back(scale->second);
       dequantize.inputs.push_back(scale_of(x));
-      dequantize.attrs = {{"bits", std::int64_t{weight.bits}}, {"x_bits", std::int64_t{options_.bits}},
-                          {"axis", weight.axis}, {"x_num_col_dims", columns}};
+      dequantize.attrs = {{"bits", std::int64_t{weight.bits}},
+                          {"x_bits", std::int64_t{options_.bits}},
+                          {"axis", weight.axis},
+                          {"x_num_col_dims", columns}};
     }
     graph_.nodes.push_back(std::move(dequantize));
     if (bias != kNoValue)
-      graph_.nodes.push_back({.op = "add", .inputs = {back, bias}, .outputs = {made}, .attrs = {{"axis", std::int64_t{conv ? 1 : -1}}}});
+      graph_.nodes.push_back({.op = "add",
+                              .inputs = {back, bias},
+                              .outputs = {made},
+                              .attrs = {{"axis", std::int64_t{conv ? 1 : -1}}}});
   }
 
   ValueId through_fake_quant(ValueId x) {

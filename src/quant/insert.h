@@ -9,8 +9,8 @@ struct InsertOptions {
   int bits = 8;             // of activations
 };
 
-// Puts quantize and dequantize nodes where `points` says. Both maps are by the value in the float graph; what has no
-// entry stays in float. The names are those that PaddleSlim gives.
+// Puts quantize and dequantize nodes where `points` says. Both maps are by the value in the float graph; what
+// has no entry stays in float. The names are those that PaddleSlim gives.
 void insert_quantization(Graph& graph, const Points& points, const std::map<ValueId, float>& thresholds,
                          const std::map<ValueId, QuantizedWeight>& weights, const InsertOptions& options);
 

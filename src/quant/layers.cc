@@ -11,7 +11,7 @@ namespace octet::quant {
 
 namespace {
 
-constexpr std::int64_t kPart = 4;  // samples of a part
+constexpr std::int64_t kPart = 2;  // samples of a part
 
 Graph with_outputs(const Graph& graph, const std::vector<ValueId>& outputs) {
   Graph result = graph;
@@ -30,8 +30,10 @@ Graph layer_graph(const Graph& graph, const Layer& layer, const Tensor& weight, 
                         .inputs = {x, scale},
                         .outputs = {rounded},
                         .attrs = {{"bits", std::int64_t{bits}}, {"rounding", "even"}}});
-  part.nodes.push_back(
-      {.op = node.op, .inputs = {rounded, part.add_constant("w", weight)}, .outputs = {y}, .attrs = node.attrs});
+  part.nodes.push_back({.op = node.op,
+                        .inputs = {rounded, part.add_constant("w", weight)},
+                        .outputs = {y},
+                        .attrs = node.attrs});
   part.inputs = {x, scale};
   part.outputs = {y};
   return part;
@@ -112,13 +114,14 @@ void TensorRunner::run(const std::vector<Tensor>& inputs) {
   for (std::size_t i = 0; i < wanted_.size(); ++i) tensors_[wanted_[i]] = outputs[i];
 }
 
-LayerRunner::LayerRunner(const Graph& graph, const Layer& layer, const Tensor& weight, int bits, ThreadPool& pool)
+LayerRunner::LayerRunner(const Graph& graph, const Layer& layer, const Tensor& weight, int bits,
+                         ThreadPool& pool)
     : session_(prepare(layer_graph(graph, layer, weight, bits), {}), pool) {}
 
 std::map<ValueId, Choice> choose_thresholds(const Graph& graph, const Points& points,
                                             const std::map<ValueId, std::vector<Choice>>& candidates,
-                                            const std::map<ValueId, QuantizedWeight>& weights, const Sample& sample,
-                                            int bits, ThreadPool& pool) {
+                                            const std::map<ValueId, QuantizedWeight>& weights,
+                                            const Sample& sample, int bits, ThreadPool& pool) {
   std::map<ValueId, std::vector<double>> errors;
   std::set<ValueId> tensors;
   for (const auto& [id, list] : candidates) {
@@ -161,34 +164,44 @@ std::map<ValueId, std::vector<double>> mean_errors(const Graph& graph, const Poi
                                                    const std::map<ValueId, QuantizedWeight>& weights,
                                                    const Sample& sample, int bits, ThreadPool& pool) {
   TensorRunner runner(graph, layer_tensors(graph, points, {}), pool);
-  std::map<ValueId, std::vector<double>> sums;
-  std::map<ValueId, double> counts;
+  std::map<ValueId, ChannelMeans> means;
   for (const auto& inputs : sample) {
     runner.run(inputs);
     for (const Layer& layer : points.layers) {
       const Node& node = graph.nodes[static_cast<std::size_t>(layer.node)];
       if (!layer.weights || !thresholds.contains(node.inputs[0])) continue;
       LayerRunner alone(graph, layer, dequantize_weight(weights.at(node.inputs[1])), bits, pool);
-      Tensor found = alone.run(runner[node.inputs[0]], thresholds.at(node.inputs[0]));
-      const Tensor& expected = runner[node.outputs[0]];
-      auto a = found.data<float>(), b = expected.data<float>();
-      std::int64_t axis = node.op.starts_with("conv2d") ? 1 : expected.rank() - 1;
-      std::vector<double>& sum = sums[node.outputs[0]];
-      sum.resize(static_cast<std::size_t>(expected.dim(static_cast<int>(axis))));
-      for_channels(expected.shape(), axis, [&](std::size_t c, std::size_t begin, std::size_t end) {
-        for (std::size_t i = begin; i < end; ++i) sum[c] += static_cast<double>(a[i]) - static_cast<double>(b[i]);
-      });
-      counts[node.outputs[0]] += static_cast<double>(expected.size()) / static_cast<double>(sum.size());
+      std::int64_t axis = node.op.starts_with("conv2d") ? 1 : -1;
+      means[node.outputs[0]].add(alone.run(runner[node.inputs[0]], thresholds.at(node.inputs[0])), axis);
+      means[node.outputs[0]].subtract(runner[node.outputs[0]], axis);
     }
   }
-  for (auto& [id, sum] : sums)
-    for (double& s : sum) s /= counts[id];
-  return sums;
+  std::map<ValueId, std::vector<double>> result;
+  for (const auto& [id, mean] : means) result[id] = mean.result();
+  return result;
+}
+
+void ChannelMeans::add(const Tensor& x, std::int64_t axis, double sign) {
+  if (axis < 0) axis = x.rank() - 1;
+  sums_.resize(static_cast<std::size_t>(x.dim(static_cast<int>(axis))));
+  auto data = x.data<float>();
+  for_channels(x.shape(), axis, [&](std::size_t c, std::size_t begin, std::size_t end) {
+    double sum = 0;
+    for (std::size_t i = begin; i < end; ++i) sum += static_cast<double>(data[i]);
+    sums_[c] += sign * sum;
+  });
+  if (sign > 0) count_ += static_cast<double>(x.size()) / static_cast<double>(sums_.size());
+}
+
+std::vector<double> ChannelMeans::result() const {
+  std::vector<double> means = sums_;
+  for (double& mean : means) mean /= count_;
+  return means;
 }
 
 std::map<ValueId, double> tensor_sqnr(const Graph& graph, const std::vector<ValueId>& tensors,
-                                      const std::map<ValueId, float>& thresholds, const Sample& sample, int bits,
-                                      ThreadPool& pool) {
+                                      const std::map<ValueId, float>& thresholds, const Sample& sample,
+                                      int bits, ThreadPool& pool) {
   TensorRunner runner(graph, tensors, pool);
   std::map<ValueId, double> signal, noise;
   for (const auto& inputs : sample) {
@@ -209,8 +222,9 @@ void add_to_channels(Graph& graph, ValueId made, const std::vector<double>& numb
   if (uses.only_for_one(made)) {
     Node& next = graph.nodes[static_cast<std::size_t>(uses.consumers(made)[0])];
     ValueId constant = next.op == "add" && next.inputs[0] == made ? next.inputs[1] : kNoValue;
-    if (constant != kNoValue && graph.value(constant).is_constant() && graph.value(constant).constant.size() == count &&
-        graph.value(constant).dtype == DType::kFloat32 && uses.consumers(constant).size() == 1) {
+    if (constant != kNoValue && graph.value(constant).is_constant() &&
+        graph.value(constant).constant.size() == count && graph.value(constant).dtype == DType::kFloat32 &&
+        uses.consumers(constant).size() == 1) {
       Tensor sum = graph.value(constant).constant.clone();
       auto data = sum.mutable_data<float>();
       for (std::size_t c = 0; c < numbers.size(); ++c)
@@ -220,7 +234,8 @@ void add_to_channels(Graph& graph, ValueId made, const std::vector<double>& numb
     }
   }
   Tensor tensor(DType::kFloat32, {count});
-  for (std::size_t c = 0; c < numbers.size(); ++c) tensor.mutable_data<float>()[c] = static_cast<float>(numbers[c]);
+  for (std::size_t c = 0; c < numbers.size(); ++c)
+    tensor.mutable_data<float>()[c] = static_cast<float>(numbers[c]);
   std::string name = graph.value(made).name;
   ValueId before = graph.add_value(name + ".uncorrected", DType::kFloat32, Shape(graph.value(made).shape));
   ValueId correction = graph.add_constant(name + ".correction", std::move(tensor));
@@ -228,8 +243,9 @@ void add_to_channels(Graph& graph, ValueId made, const std::vector<double>& numb
   check(producer >= 0, "a layer's output has a maker");
   Node& maker = graph.nodes[static_cast<std::size_t>(producer)];
   std::replace(maker.outputs.begin(), maker.outputs.end(), made, before);
-  graph.nodes.insert(graph.nodes.begin() + producer + 1,
-                     Node{.op = "add", .inputs = {before, correction}, .outputs = {made}, .attrs = {{"axis", axis}}});
+  graph.nodes.insert(
+      graph.nodes.begin() + producer + 1,
+      Node{.op = "add", .inputs = {before, correction}, .outputs = {made}, .attrs = {{"axis", axis}}});
 }
 
 }  // namespace octet::quant

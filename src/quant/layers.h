@@ -33,7 +33,9 @@ class TensorRunner {
 class LayerRunner {
  public:
   LayerRunner(const Graph& graph, const Layer& layer, const Tensor& weight, int bits, ThreadPool& pool);
-  Tensor run(const Tensor& x, float threshold) { return session_.run({x, Tensor::of<float>({1}, {threshold})})[0]; }
+  Tensor run(const Tensor& x, float threshold) {
+    return session_.run({x, Tensor::of<float>({1}, {threshold})})[0];
+  }
 
  private:
   Session session_;
@@ -44,12 +46,26 @@ struct Choice {
   float threshold = 0;
 };
 
-// For each tensor the candidate that changes the outputs of the layers that read it least; where no layer reads it, the
-// tensor itself.
+// For each tensor the candidate that changes the outputs of the layers that read it least; where no layer
+// reads it, the tensor itself.
 std::map<ValueId, Choice> choose_thresholds(const Graph& graph, const Points& points,
                                             const std::map<ValueId, std::vector<Choice>>& candidates,
-                                            const std::map<ValueId, QuantizedWeight>& weights, const Sample& sample,
-                                            int bits, ThreadPool& pool);
+                                            const std::map<ValueId, QuantizedWeight>& weights,
+                                            const Sample& sample, int bits, ThreadPool& pool);
+
+// The mean of tensors, a channel, and of differences of tensors.
+class ChannelMeans {
+ public:
+  // Axis -1: the last.
+  void add(const Tensor& x, std::int64_t axis) { add(x, axis, 1); }
+  void subtract(const Tensor& x, std::int64_t axis) { add(x, axis, -1); }
+  std::vector<double> result() const;
+
+ private:
+  void add(const Tensor& x, std::int64_t axis, double sign);
+  std::vector<double> sums_;
+  double count_ = 0;  // of what was added
+};
 
 // What quantizing adds to each output channel of the layers on average, by the layers' outputs.
 std::map<ValueId, std::vector<double>> mean_errors(const Graph& graph, const Points& points,
@@ -59,8 +75,8 @@ std::map<ValueId, std::vector<double>> mean_errors(const Graph& graph, const Poi
 
 // How much of tensors is left when they are quantized.
 std::map<ValueId, double> tensor_sqnr(const Graph& graph, const std::vector<ValueId>& tensors,
-                                      const std::map<ValueId, float>& thresholds, const Sample& sample, int bits,
-                                      ThreadPool& pool);
+                                      const std::map<ValueId, float>& thresholds, const Sample& sample,
+                                      int bits, ThreadPool& pool);
 
 // Adds one number a channel to a tensor: to the constant that is added to it anyway, or by a new node.
 void add_to_channels(Graph& graph, ValueId made, const std::vector<double>& numbers, std::int64_t axis);

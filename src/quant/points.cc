@@ -11,30 +11,31 @@ namespace octet::quant {
 namespace {
 
 bool is_layer_op(const Node& node) {
-  return node.op == "conv2d" || node.op == "conv2d_transpose" || node.op == "matmul" || node.op == "matmul_flat";
+  return node.op == "conv2d" || node.op == "conv2d_transpose" || node.op == "matmul" ||
+         node.op == "matmul_flat";
 }
 
 bool is_activation(std::string_view op) {
-  static const std::set<std::string_view> kOps = {"relu",  "relu6", "leaky_relu", "hard_sigmoid", "hard_swish",
-                                                  "swish", "gelu",  "sigmoid",    "tanh"};
+  static const std::set<std::string_view> kOps = {
+      "relu", "relu6", "leaky_relu", "hard_sigmoid", "hard_swish", "swish", "gelu", "sigmoid", "tanh"};
   return kOps.contains(op);
 }
 
 // Ops that compute with floats, for everything; those that only move numbers are not worth a rounding.
 bool computes(std::string_view op) {
-  static const std::set<std::string_view> kOps = {"add",     "sub",        "mul",         "div",       "max",
-                                                  "min",     "pool2d",     "resize",      "concat",    "softmax",
-                                                  "scale",   "batch_norm", "layer_norm",  "reduce_mean",
-                                                  "reduce_sum", "reduce_max", "clip"};
+  static const std::set<std::string_view> kOps = {
+      "add",        "sub",         "mul",        "div",        "max",   "min",
+      "pool2d",     "resize",      "concat",     "softmax",    "scale", "batch_norm",
+      "layer_norm", "reduce_mean", "reduce_sum", "reduce_max", "clip"};
   return kOps.contains(op) || is_activation(op);
 }
 
 const std::map<std::string_view, std::string_view>& paddle_names() {
   static const std::map<std::string_view, std::string_view> kNames = {
-      {"matmul", "matmul_v2"},        {"matmul_flat", "mul"},         {"add", "elementwise_add"},
-      {"mul", "elementwise_mul"},     {"sub", "elementwise_sub"},     {"div", "elementwise_div"},
-      {"max", "elementwise_max"},     {"min", "elementwise_min"},     {"flatten", "flatten_contiguous_range"},
-      {"transpose", "transpose2"},    {"reshape", "reshape2"},        {"squeeze", "squeeze2"},
+      {"matmul", "matmul_v2"},     {"matmul_flat", "mul"},     {"add", "elementwise_add"},
+      {"mul", "elementwise_mul"},  {"sub", "elementwise_sub"}, {"div", "elementwise_div"},
+      {"max", "elementwise_max"},  {"min", "elementwise_min"}, {"flatten", "flatten_contiguous_range"},
+      {"transpose", "transpose2"}, {"reshape", "reshape2"},    {"squeeze", "squeeze2"},
       {"unsqueeze", "unsqueeze2"}};
   return kNames;
 }
@@ -69,9 +70,10 @@ class Finder {
                    std::any_of(paddle_names().begin(), paddle_names().end(),
                                [&](const auto& pair) { return pair.second == type; });
       if (!known)
-        fail("--quantizable_op_type {}: octet knows no such op; the usual ones are conv2d, depthwise_conv2d, "
-             "conv2d_transpose, mul, matmul, matmul_v2",
-             type);
+        fail(
+            "--quantizable_op_type {}: octet knows no such op; the usual ones are conv2d, depthwise_conv2d, "
+            "conv2d_transpose, mul, matmul, matmul_v2",
+            type);
     }
   }
 
@@ -91,7 +93,8 @@ class Finder {
       for (ValueId id : node.outputs)
         if (id != kNoValue && matches(glob, graph_.value(id).name)) return true;
       for (ValueId id : node.inputs)
-        if (id != kNoValue && graph_.value(id).is_constant() && matches(glob, graph_.value(id).name)) return true;
+        if (id != kNoValue && graph_.value(id).is_constant() && matches(glob, graph_.value(id).name))
+          return true;
     }
     return false;
   }
@@ -112,7 +115,8 @@ class Finder {
       return;
     }
     const Value& value = graph_.value(weight);
-    std::int64_t axis = layer.op == "conv2d" || (layer.op == "matmul" && attr<bool>(layer, "transpose_y")) ? 0 : 1;
+    std::int64_t axis =
+        layer.op == "conv2d" || (layer.op == "matmul" && attr<bool>(layer, "transpose_y")) ? 0 : 1;
     bool conv = layer.op.starts_with("conv2d");
     if (value.dtype != DType::kFloat32 || value.shape.size() != (conv ? 4u : 2u)) return;
     // A weight that two layers share has one set of scales.
@@ -127,15 +131,16 @@ class Finder {
       if (is_float_activation(node(i).inputs[slot])) points_.edges.insert({i, static_cast<int>(slot)});
   }
 
-  // The layer that makes this tensor, if only constants were added or multiplied since, and nobody else looks: it
-  // lives in the layer's epilogue and never gets to memory. -1: none.
+  // The layer that makes this tensor, if only constants were added or multiplied since, and nobody else
+  // looks: it lives in the layer's epilogue and never gets to memory. -1: none.
   int layer_behind(ValueId id) const {
     if (!uses_.only_for_one(id)) return -1;
     int i = uses_.producer(id);
     if (i < 0) return -1;
     const Node& maker = node(i);
     if (is_layer_op(maker)) return i;
-    bool passes_on = maker.op == "batch_norm" || ((maker.op == "add" || maker.op == "mul") && one_is_constant(maker));
+    bool passes_on =
+        maker.op == "batch_norm" || ((maker.op == "add" || maker.op == "mul") && one_is_constant(maker));
     if (!passes_on) return -1;
     return layer_behind(is_float_activation(maker.inputs[0]) ? maker.inputs[0] : maker.inputs[1]);
   }
@@ -160,7 +165,8 @@ class Finder {
       if (second < 0 || second < first) extra(i, 1);
     } else if (n.op == "pool2d" && is_float_activation(n.inputs[0])) {
       bool whole = attr<bool>(n, "global") || attr<bool>(n, "adaptive");
-      if (whole && attr<std::string>(n, "type") == "avg") return;  // a mean is smaller: it needs a scale of its own
+      if (whole && attr<std::string>(n, "type") == "avg")
+        return;  // a mean is smaller: it needs a scale of its own
       between(i, 0);
     } else if (n.op == "resize") {
       between(i, 0);
@@ -199,7 +205,8 @@ class Finder {
       for (std::size_t h = 0; h < handed_on_.size(); ++h) {
         const Node& n = node(handed_on_[h]);
         const std::vector<int>& readers = uses_.consumers(n.outputs[0]);
-        if (std::all_of(readers.begin(), readers.end(), [&](int r) { return reads_integers(r, n.outputs[0]); }))
+        if (std::all_of(readers.begin(), readers.end(),
+                        [&](int r) { return reads_integers(r, n.outputs[0]); }))
           continue;
         for (std::size_t slot = 0; slot < n.inputs.size(); ++slot) {
           Edge edge{handed_on_[h], static_cast<int>(slot)};
@@ -226,7 +233,8 @@ class Finder {
 std::set<ValueId> Points::tensors(const Graph& graph) const {
   std::set<ValueId> result;
   for (const Edge& edge : edges)
-    result.insert(graph.nodes[static_cast<std::size_t>(edge.node)].inputs[static_cast<std::size_t>(edge.slot)]);
+    result.insert(
+        graph.nodes[static_cast<std::size_t>(edge.node)].inputs[static_cast<std::size_t>(edge.slot)]);
   return result;
 }
 

@@ -20,9 +20,9 @@ struct PointOptions {
   // Paddle's names of ops. Convolutions and products have their weights quantized, others only their inputs.
   std::vector<std::string> op_types = {"conv2d", "depthwise_conv2d", "conv2d_transpose",
                                        "mul",    "matmul",           "matmul_v2"};
-  bool everything = false;               // PaddleSlim's is_full_quantize: the inputs of every float op
-  std::vector<std::string> skip_tensors; // ops that read one of these stay in float
-  std::vector<std::string> keep_float;   // names or globs of layers: of their outputs, weights or ops
+  bool everything = false;                // PaddleSlim's is_full_quantize: the inputs of every float op
+  std::vector<std::string> skip_tensors;  // ops that read one of these stay in float
+  std::vector<std::string> keep_float;    // names or globs of layers: of their outputs, weights or ops
 };
 
 // A convolution or product that becomes an integer one.

@@ -24,7 +24,8 @@ constexpr std::int64_t kSampleSize = 32;  // pictures that single layers are tri
 constexpr double kMinExtraSqnr = 20;
 
 void check_options(const QuantizeOptions& options) {
-  auto one_of = [](const char* flag, const std::string& value, std::initializer_list<std::string_view> words) {
+  auto one_of = [](const char* flag, const std::string& value,
+                   std::initializer_list<std::string_view> words) {
     if (std::find(words.begin(), words.end(), value) == words.end())
       fail("--{} {}: expected {}", flag, value, fmt::join(words, " or "));
   };
@@ -54,34 +55,36 @@ class Ptq {
 
   Model run(QuantizeReport* report) {
     points_ = find_points(graph_, point_options());
-    if (points_.layers.empty()) fail("there is nothing to quantize: the model has no layer of the types asked for");
+    if (points_.layers.empty())
+      fail("there is nothing to quantize: the model has no layer of the types asked for");
     if (options_.equalize) equalize_channels();
     Calibration calibration = statistics();
     for (const Layer& layer : points_.layers) quantize_weights_of(layer);
     find_thresholds(calibration);
     share_thresholds();
     drop_noisy_extras();
-    if (options_.round_type == "adaround") round_weights();
-    Graph quantized = graph_;
-    std::map<ValueId, std::vector<double>> errors;
-    if (options_.bias_correction) {
-      stage("bias correction", 0, 0);
-      errors = mean_errors(graph_, points_, thresholds_, weights_, sample_, options_.activation_bits, pool_);
-    }
-    insert_quantization(quantized, points_, thresholds_, weights_,
-                        {.onnx_format = options_.onnx_format, .bits = options_.activation_bits});
-    for (auto& [made, error] : errors) {
-      for (double& e : error) e = -e;
-      bool image = graph_.value(made).shape.size() == 4;
-      add_to_channels(quantized, made, error, image ? 1 : -1);
-    }
-    infer_shapes(quantized);
-    verify(quantized);
+    if (options_.round_type == "adaround")
+      round_weights();
+    else if (options_.bias_correction)
+      correct_biases();
+    Graph quantized = build(options_.onnx_format);
     if (report) *report = judge(quantized, calibration);
     return Model(std::make_shared<const Graph>(std::move(quantized)));
   }
 
  private:
+  // The quantized model as far as it is decided.
+  Graph build(bool onnx_format) const {
+    Graph quantized = graph_;
+    insert_quantization(quantized, points_, thresholds_, weights_,
+                        {.onnx_format = onnx_format, .bits = options_.activation_bits});
+    for (const auto& [made, numbers] : corrections_)
+      add_to_channels(quantized, made, numbers, channel_axis(made));
+    infer_shapes(quantized);
+    verify(quantized);
+    return quantized;
+  }
+
   PointOptions point_options() const {
     PointOptions points;
     points.deploy = options_.deploy == "octet" ? Deploy::kOctet : Deploy::kPaddle;
@@ -103,38 +106,38 @@ class Ptq {
       fail("batch {} has {} arrays; the model has {} inputs", index, arrays.size(), graph_.inputs.size());
     inputs->clear();
     for (const FloatArray& array : arrays) {
-      if (element_count(array.shape) != static_cast<std::int64_t>(array.values.size()) || array.values.empty())
-        fail("batch {}: an array of shape {} has {} values", index, to_string(array.shape), array.values.size());
+      if (element_count(array.shape) != static_cast<std::int64_t>(array.values.size()) ||
+          array.values.empty())
+        fail("batch {}: an array of shape {} has {} values", index, to_string(array.shape),
+             array.values.size());
       inputs->push_back(Tensor::of<float>(array.shape, array.values));
     }
     add_to_sample(&sample_, *inputs, kSampleSize);
     return true;
   }
 
-  bool needs_sample() const { return algorithm_ == Algorithm::kAuto || options_.bias_correction; }
-
   Calibration statistics() {
     if (!options_.load_stats.empty()) {
       Calibration loaded = Calibration::load(options_.load_stats);
       for (ValueId id : points_.tensors(graph_))
         if (!loaded.tensors.contains(graph_.value(id).name))
-          fail("{}: it has nothing on {}; it was saved for another model or other options", options_.load_stats,
-               graph_.value(id).name);
+          fail("{}: it has nothing on {}; it was saved for another model or other options",
+               options_.load_stats, graph_.value(id).name);
       return loaded;
     }
     CalibrateOptions how;
-    bool all = algorithm_ == Algorithm::kAuto || !options_.save_stats.empty();
-    how.wanted.histogram = all || algorithm_ == Algorithm::kKl || algorithm_ == Algorithm::kHist;
-    how.wanted.errors =
-        all || algorithm_ == Algorithm::kMse || algorithm_ == Algorithm::kEmd || algorithm_ == Algorithm::kPtf;
+    // The histogram tells auto enough of mse, emd and ptf; who asks for one of them, or for all, gets them
+    // exactly.
+    how.wanted.errors = !options_.save_stats.empty() || algorithm_ == Algorithm::kMse ||
+                        algorithm_ == Algorithm::kEmd || algorithm_ == Algorithm::kPtf;
     how.wanted.bits = options_.activation_bits;
     how.wanted.negatives_are_errors = options_.two_pass && !options_.onnx_format;
     how.two_pass = options_.two_pass;
     how.batch_num = options_.batch_num;
     how.progress = [&](std::int64_t done) { stage("calibration", done, options_.batch_num); };
     Calibration result = calibrate(
-        graph_, points_.tensors(graph_), [&](std::int64_t i, std::vector<Tensor>* inputs) { return batch(i, inputs); },
-        how, pool_);
+        graph_, points_.tensors(graph_),
+        [&](std::int64_t i, std::vector<Tensor>* inputs) { return batch(i, inputs); }, how, pool_);
     if (result.batches == 0) fail("there is no data to calibrate with");
     if (!options_.save_stats.empty()) result.save(options_.save_stats);
     return result;
@@ -177,7 +180,8 @@ class Ptq {
     }
     if (algorithm_ == Algorithm::kAuto) {
       stage("thresholds", 0, 0);
-      choices_ = choose_thresholds(graph_, points_, candidates, weights_, first_half(), options_.activation_bits, pool_);
+      choices_ = choose_thresholds(graph_, points_, candidates, weights_, first_half(),
+                                   options_.activation_bits, pool_);
     }
     for (const auto& [id, choice] : choices_) thresholds_[id] = choice.threshold;
   }
@@ -185,7 +189,8 @@ class Ptq {
   // Trying thresholds costs a run of each layer each.
   Sample first_half() const {
     if (sample_.empty())
-      fail("--algo auto tries thresholds on pictures, and there are none; give --data_dir, or another --algo");
+      fail(
+          "--algo auto tries thresholds on pictures, and there are none; give --data_dir, or another --algo");
     return {sample_.begin(), sample_.begin() + static_cast<std::ptrdiff_t>((sample_.size() + 1) / 2)};
   }
 
@@ -210,8 +215,8 @@ class Ptq {
     if (points_.extra.empty() || sample_.empty()) return;
     std::set<ValueId> tensors;
     for (const Edge& edge : points_.extra) tensors.insert(tensor(edge));
-    std::map<ValueId, double> sqnr =
-        tensor_sqnr(graph_, {tensors.begin(), tensors.end()}, thresholds_, sample_, options_.activation_bits, pool_);
+    std::map<ValueId, double> sqnr = tensor_sqnr(graph_, {tensors.begin(), tensors.end()}, thresholds_,
+                                                 sample_, options_.activation_bits, pool_);
     for (auto it = points_.extra.begin(); it != points_.extra.end();) {
       if (sqnr.at(tensor(*it)) >= kMinExtraSqnr) {
         ++it;
@@ -222,12 +227,55 @@ class Ptq {
     }
   }
 
+  void correct_biases() {
+    stage("bias correction", 0, 0);
+    corrections_ =
+        mean_errors(graph_, points_, thresholds_, weights_, sample_, options_.activation_bits, pool_);
+    for (auto& [made, numbers] : corrections_)
+      for (double& number : numbers) number = -number;
+  }
+
+  // Layer after layer, each with what the layers before it, quantized, give it: so it can make up for their
+  // errors.
   void round_weights() {
     std::int64_t done = 0, total = static_cast<std::int64_t>(points_.layers.size());
     stage("adaround", 0, total);
-    round_to_outputs(graph_, points_, thresholds_, &weights_, sample_, options_.activation_bits, pool_,
-                     [&] { stage("adaround", ++done, total); });
+    std::set<ValueId> rounded;
+    for (const Layer& layer : points_.layers) {
+      if (layer.weights && rounded.insert(node(layer).inputs[1]).second) round_layer(layer);
+      stage("adaround", ++done, total);
+    }
   }
+
+  void round_layer(const Layer& layer) {
+    const Node& n = node(layer);
+    ValueId x = n.inputs[0], y = n.outputs[0];
+    QuantizedWeight& weight = weights_.at(n.inputs[1]);
+    TensorRunner floats(graph_, {x, y}, pool_), before(build(true), {x}, pool_);
+    std::optional<OutputRounding> rounding;
+    ChannelMeans means;  // of the float output
+    for (const auto& inputs : sample_) {
+      floats.run(inputs);
+      before.run(inputs);
+      if (!rounding)
+        rounding.emplace(n, layer.axis, graph_.value(n.inputs[1]).constant,
+                         static_cast<std::int64_t>(sample_.size()) *
+                             OutputRounding::positions(n, weight.integers.shape(), floats[x].shape()));
+      rounding->add(floats[x], before[x], thresholds_.at(x), options_.activation_bits);
+      means.add(floats[y], channel_axis(y));
+    }
+    if (OutputRounding::positions(n, weight.integers.shape(), floats[x].shape()) > 0)
+      rounding->round(&weight, options_.bias_correction, pool_);
+    if (!options_.bias_correction) return;
+    TensorRunner now(build(true), {y}, pool_);
+    for (const auto& inputs : sample_) {
+      now.run(inputs);
+      means.subtract(now[y], channel_axis(y));
+    }
+    corrections_[y] = means.result();
+  }
+
+  std::int64_t channel_axis(ValueId y) const { return graph_.value(y).shape.size() == 4 ? 1 : -1; }
 
   void equalize_channels() {
     stage("equalization", 0, 0);
@@ -275,14 +323,17 @@ class Ptq {
       const TensorStatistics& s = calibration.tensors.at(quality.input);
       quality.min = static_cast<double>(s.min);
       quality.max = static_cast<double>(s.max);
-      quality.clipped = s.histogram.share_above(quality.threshold);
+      // What lies less than half a step beyond is not changed more by clipping than others by rounding.
+      double half = 0.5 / static_cast<double>((1 << (options_.activation_bits - 1)) - 1);
+      quality.clipped = s.histogram.share_above(quality.threshold * (1 + half));
       report.layers.push_back(std::move(quality));
     }
     std::set<int> made_int;
     for (const Layer& layer : points_.layers) made_int.insert(layer.node);
     for (int i = 0; i < static_cast<int>(graph_.nodes.size()); ++i) {
       const Node& n = graph_.nodes[static_cast<std::size_t>(i)];
-      bool layer = n.op == "conv2d" || n.op == "conv2d_transpose" || n.op == "matmul" || n.op == "matmul_flat";
+      bool layer =
+          n.op == "conv2d" || n.op == "conv2d_transpose" || n.op == "matmul" || n.op == "matmul_flat";
       if (layer && !made_int.contains(i)) report.kept_float.push_back(graph_.value(n.outputs[0]).name);
     }
     return report;
@@ -303,6 +354,7 @@ class Ptq {
   std::map<ValueId, Choice> choices_;
   std::map<ValueId, float> thresholds_;
   std::map<ValueId, QuantizedWeight> weights_;
+  std::map<ValueId, std::vector<double>> corrections_;  // to be added to the channels of layers' outputs
 };
 
 }  // namespace

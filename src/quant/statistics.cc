@@ -86,8 +86,8 @@ OCTET_CLONES void add_errors(const float* x, std::int64_t count, float threshold
 void add_errors(std::span<const float> x, float threshold, float levels, float low, ErrorSums* sums) {
   constexpr std::size_t kBlock = 512;
   for (std::size_t i = 0; i < x.size(); i += kBlock)
-    add_errors(x.data() + i, static_cast<std::int64_t>(std::min(kBlock, x.size() - i)), threshold, levels, low,
-               sums);
+    add_errors(x.data() + i, static_cast<std::int64_t>(std::min(kBlock, x.size() - i)), threshold, levels,
+               low, sums);
 }
 
 // The fractions of a batch's largest magnitude that mse and emd try, accumulated as PaddleSlim does.
@@ -194,7 +194,9 @@ double GrowingHistogram::share_above(double limit) const {
 nlohmann::json GrowingHistogram::to_json() const {
   std::size_t used = counts_.size();
   while (used > 0 && counts_[used - 1] == 0) --used;
-  return {{"exponent", exponent_}, {"counts", std::vector<std::int64_t>(counts_.begin(), counts_.begin() + static_cast<std::ptrdiff_t>(used))}};
+  return {{"exponent", exponent_},
+          {"counts",
+           std::vector<std::int64_t>(counts_.begin(), counts_.begin() + static_cast<std::ptrdiff_t>(used))}};
 }
 
 GrowingHistogram GrowingHistogram::from_json(const nlohmann::json& json) {
@@ -275,8 +277,8 @@ void TensorStatistics::find_errors(std::int64_t batch, std::span<const float> va
     constexpr std::size_t kBlock = 4096;
     for (std::size_t at = 0; at < x.size(); at += kBlock)
       for (std::size_t t = 0; t < thresholds.size(); ++t)
-        add_errors(x.subspan(at, std::min(kBlock, x.size() - at)), thresholds[t], levels, t < grid ? low : 0.0f,
-                   &parts[static_cast<std::size_t>(c) * thresholds.size() + t]);
+        add_errors(x.subspan(at, std::min(kBlock, x.size() - at)), thresholds[t], levels,
+                   t < grid ? low : 0.0f, &parts[static_cast<std::size_t>(c) * thresholds.size() + t]);
   });
   auto total = [&](auto member, std::size_t t) {
     double sum = 0;
@@ -291,7 +293,8 @@ void TensorStatistics::find_errors(std::int64_t batch, std::span<const float> va
   for (std::size_t t = 0; t < thresholds.size(); ++t) {
     double squared = total(&ErrorSums::squared, t) / count;
     if (t >= grid) {
-      if (last.loss < 0 || squared < last.loss) last = {squared, abs_max * static_cast<double>(1 << (t - grid)) / 8, batch};
+      if (last.loss < 0 || squared < last.loss)
+        last = {squared, abs_max * static_cast<double>(1 << (t - grid)) / 8, batch};
       continue;
     }
     double threshold = kFractions[t] * abs_max;
@@ -335,9 +338,17 @@ BestThreshold best_from_json(const nlohmann::json& json) {
 }  // namespace
 
 nlohmann::json TensorStatistics::to_json() const {
-  return {{"elements", elements}, {"not_finite", not_finite}, {"min", min},           {"max", max},
-          {"abs_min", abs_min},   {"abs_max", abs_max},       {"averages", averages}, {"histogram", histogram.to_json()},
-          {"mse", best_to_json(mse)}, {"emd", best_to_json(emd)}, {"ptf", best_to_json(ptf)}};
+  return {{"elements", elements},
+          {"not_finite", not_finite},
+          {"min", min},
+          {"max", max},
+          {"abs_min", abs_min},
+          {"abs_max", abs_max},
+          {"averages", averages},
+          {"histogram", histogram.to_json()},
+          {"mse", best_to_json(mse)},
+          {"emd", best_to_json(emd)},
+          {"ptf", best_to_json(ptf)}};
 }
 
 TensorStatistics TensorStatistics::from_json(const nlohmann::json& json) {

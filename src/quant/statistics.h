@@ -6,8 +6,8 @@
 
 #include "base/threads.h"
 
-// What calibration remembers of a tensor: it sees batch after batch and keeps little. Statistics of parts of the
-// data can be merged, in any order, to exactly those of the whole.
+// What calibration remembers of a tensor: it sees batch after batch and keeps little. Statistics of parts of
+// the data can be merged, in any order, to exactly those of the whole.
 namespace octet::quant {
 
 // How often magnitudes |x| fall into bins of equal width over [low, high]; the last bin is closed.
@@ -20,8 +20,8 @@ struct Histogram {
 
 constexpr int kCoarseBins = 2048;  // what thresholds are searched on, as PaddleSlim does
 
-// Bins over [0, range), where the range is a power of two that doubles, two bins becoming one, whenever a larger
-// magnitude comes. So one pass over the data is enough, and the order of the data does not matter.
+// Bins over [0, range), where the range is a power of two that doubles, two bins becoming one, whenever a
+// larger magnitude comes. So one pass over the data is enough, and the order of the data does not matter.
 class GrowingHistogram {
  public:
   void add(std::span<const float> values, float abs_max, ThreadPool& pool);
@@ -57,8 +57,9 @@ struct BestThreshold {
 // Which of the more expensive statistics to keep.
 struct Wanted {
   bool histogram = true;
-  bool errors = true;                // mse, emd and ptf
-  bool negatives_are_errors = false; // mse and emd as PaddleSlim has them for its older files: negatives clip to 0
+  bool errors = true;  // mse, emd and ptf
+  bool negatives_are_errors =
+      false;  // mse and emd as PaddleSlim has them for its older files: negatives clip to 0
   int bits = 8;
 };
 
@@ -78,7 +79,8 @@ class TensorStatistics {
   float min = 0, max = 0;          // of x
   float abs_min = 0, abs_max = 0;  // of |x|
   GrowingHistogram histogram;
-  std::vector<std::pair<std::int64_t, float>> averages;  // a batch: the mean over samples of their largest |x|
+  std::vector<std::pair<std::int64_t, float>>
+      averages;  // a batch: the mean over samples of their largest |x|
   BestThreshold mse, emd;
   BestThreshold ptf;  // of the last batch
 

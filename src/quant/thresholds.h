@@ -4,8 +4,8 @@
 
 #include "quant/statistics.h"
 
-// From statistics to the largest magnitude that is represented (Paddle's "scale", our abs_max). The formulas are
-// PaddleSlim's; docs/ptq-algorithms.md has them.
+// From statistics to the largest magnitude that is represented (Paddle's "scale", our abs_max). The formulas
+// are PaddleSlim's; docs/ptq-algorithms.md has them.
 namespace octet::quant {
 
 enum class Algorithm : std::uint8_t { kKl, kHist, kMse, kEmd, kAvg, kAbsMax, kMinMax, kPtf, kAuto };
@@ -34,7 +34,8 @@ struct ThresholdOptions {
 // The smallest threshold there is: what was always zero gets it.
 constexpr double kMinThreshold = 1e-8;
 
-// `algorithm` is not auto. `exact`, where it is not null, is the histogram of a second pass.
+// `algorithm` is not auto. mse, emd and ptf are found from the histogram where their own statistics were not
+// kept. `exact`, where it is not null, is the histogram of a second pass.
 double threshold_of(const TensorStatistics& statistics, Algorithm algorithm, const ThresholdOptions& options,
                     const Histogram* exact = nullptr);
 

@@ -11,7 +11,8 @@ QuantizedWeight quantize_weight(const Tensor& weight, std::int64_t axis, int bit
   Tensor aligned = weight.aligned();
   auto from = aligned.data<float>();
   std::int64_t channels = axis < 0 ? 1 : weight.dim(static_cast<int>(axis));
-  QuantizedWeight result{Tensor(DType::kInt8, weight.shape()), Tensor(DType::kFloat32, {channels}), axis, bits};
+  QuantizedWeight result{Tensor(DType::kInt8, weight.shape()), Tensor(DType::kFloat32, {channels}), axis,
+                         bits};
   auto scales = result.abs_max.mutable_data<float>();
   std::fill(scales.begin(), scales.end(), static_cast<float>(kMinThreshold));
   for_channels(weight.shape(), axis, [&](std::size_t c, std::size_t begin, std::size_t end) {
@@ -67,7 +68,8 @@ void correct_weight_statistics(const Tensor& weight, QuantizedWeight* quantized)
     for (std::size_t i = begin; i < end; ++i) {
       double corrected = (static_cast<double>(back[i]) + shift) * ratio;
       double q = std::nearbyint(corrected / static_cast<double>(scales[c]) * static_cast<double>(levels));
-      to[i] = static_cast<std::int8_t>(std::clamp(q, -static_cast<double>(levels), static_cast<double>(levels)));
+      to[i] =
+          static_cast<std::int8_t>(std::clamp(q, -static_cast<double>(levels), static_cast<double>(levels)));
     }
   });
 }

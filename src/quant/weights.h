@@ -13,8 +13,8 @@ struct QuantizedWeight {
   float levels() const { return static_cast<float>((1 << (bits - 1)) - 1); }
 };
 
-// Channels run along `axis`; -1: one scale for all. A channel of zeros, or of numbers too small to matter, gets the
-// smallest scale there is.
+// Channels run along `axis`; -1: one scale for all. A channel of zeros, or of numbers too small to matter,
+// gets the smallest scale there is.
 QuantizedWeight quantize_weight(const Tensor& weight, std::int64_t axis, int bits);
 
 // Back to float.
@@ -31,7 +31,8 @@ void for_channels(const Shape& shape, std::int64_t axis, const Work& work) {
   if (axis >= 0) channels = shape[static_cast<std::size_t>(axis)];
   if (axis < 0) inner = total;
   for (std::int64_t at = 0, run = 0; at < total; at += inner, ++run)
-    work(static_cast<std::size_t>(run % channels), static_cast<std::size_t>(at), static_cast<std::size_t>(at + inner));
+    work(static_cast<std::size_t>(run % channels), static_cast<std::size_t>(at),
+         static_cast<std::size_t>(at + inner));
 }
 
 // Paddle's bias correction: moves mean and deviation of each channel's integers to those of the floats.

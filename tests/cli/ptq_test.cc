@@ -1,0 +1,89 @@
+#include <gmock/gmock.h>
+
+#include <nlohmann/json.hpp>
+
+#include "octet/model.h"
+#include "support/run_program.h"
+#include "support/sandbox.h"
+
+namespace octet {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::HasSubstr;
+using testing::StartsWith;
+
+ProgramResult ptq(const Sandbox& box, std::vector<std::string> words) {
+  words.insert(words.begin(), {"ptq", "--model_path", "scores", "--output_dir", "int8"});
+  return run_octet(words, box.path());
+}
+
+std::string error_of(const Sandbox& box, std::vector<std::string> words) {
+  ProgramResult result = ptq(box, std::move(words));
+  EXPECT_EQ(result.exit_code, 2) << result.out;
+  EXPECT_THAT(result.err, StartsWith("octet: error: "));
+  EXPECT_EQ(result.err.find('\n'), result.err.size() - 1) << result.err;
+  EXPECT_FALSE(fs::exists(box / "int8/__model__"));
+  return result.err;
+}
+
+TEST(PtqCommand, WritesAModelWithItsPreprocessingAndAReport) {
+  Sandbox box;
+  ProgramResult result = ptq(box, {"--data_dir", "photos", "--batch_num", "1", "--batch_size=3",
+                                   "--crop-size", "4", "--resize-size=4"});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_TRUE(Model::load((box / "int8").string()).is_quantized());
+  EXPECT_TRUE(fs::exists(box / "int8/__params__"));
+  EXPECT_THAT(read_file(box / "int8/deploy.yaml"), HasSubstr("size: 4"));
+  nlohmann::json report = nlohmann::json::parse(read_file(box / "int8/ptq_report.json"));
+  EXPECT_EQ(report.at("samples"), 3);
+  EXPECT_FALSE(report.at("layers").empty());
+  EXPECT_THAT(result.out, HasSubstr("| layer"));
+}
+
+TEST(PtqCommand, TheNamesOfPaddleSlimWork) {
+  Sandbox box;
+  ProgramResult result =
+      run_octet({"ptq", "--model_dir", "scores", "--quantize_model_path", "out", "--data_dir", "x.npy",
+                 "--batch_nums", "1", "--algo", "hist", "--save_model_filename", "m",
+                 "--save_params_filename", "p", "--onnx_format", "False", "--use_gpu", "False"},
+                box.path());
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_TRUE(fs::exists(box / "out/m"));
+  EXPECT_TRUE(fs::exists(box / "out/p"));
+}
+
+TEST(PtqCommand, ABrokenPictureIsSkippedAndFewBatchesAreSaid) {
+  Sandbox box;
+  write_file(box / "photos/broken.jpg", "no picture");
+  ProgramResult result =
+      ptq(box, {"--data_dir", "photos", "--crop-size", "4", "--resize-size=4", "--batch_size=2"});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_TRUE(fs::exists(box / "int8/__model__"));
+  EXPECT_THAT(result.err, HasSubstr("--batch_num 10"));
+}
+
+TEST(PtqCommand, MistakesGetOneClearLine) {
+  Sandbox box;
+  fs::create_directory(box / "empty");
+  fs::create_directory(box / "bad");
+  for (int i = 0; i < 6; ++i) write_file(box / ("bad/" + std::to_string(i) + ".jpg"), "no picture");
+  EXPECT_THAT(error_of(box, {"--data_dir", "empty"}), HasSubstr("empty"));
+  EXPECT_THAT(error_of(box, {"--data_dir", "nowhere"}), HasSubstr("nowhere"));
+  EXPECT_THAT(error_of(box, {"--data_dir", "bad"}), HasSubstr("bad"));
+  EXPECT_THAT(error_of(box, {"--data_dir", "photos", "--algo", "best"}), HasSubstr("best"));
+  EXPECT_THAT(error_of(box, {}), HasSubstr("--data_dir"));
+  EXPECT_THAT(error_of(box, {"--data_dir", "photos", "--use_gpu", "True"}), HasSubstr("gpu"));
+}
+
+TEST(PtqCommand, AQuantizedModelIsRefused) {
+  Sandbox box;
+  ASSERT_EQ(ptq(box, {"--data_dir", "x.npy"}).exit_code, 0);
+  ProgramResult result =
+      run_octet({"ptq", "--model_path", "int8", "--output_dir", "again", "--data_dir", "x.npy"}, box.path());
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_THAT(result.err, HasSubstr("quantized already"));
+}
+
+}  // namespace
+}  // namespace octet

@@ -1,0 +1,282 @@
+#include <gmock/gmock.h>
+
+#include <cmath>
+
+#include "formats/paddle/model_io.h"
+#include "octet/predictor.h"
+#include "octet/quantize.h"
+#include "passes/passes.h"
+#include "quant/equalize.h"
+#include "quant/fold.h"
+#include "quant/insert.h"
+#include "quant/points.h"
+#include "quant/rounding.h"
+#include "support/graph_runner.h"
+#include "support/small_models.h"
+#include "support/temp_dir.h"
+
+namespace octet {
+namespace {
+
+using namespace octet::testing;
+using ::testing::Contains;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::Pair;
+
+ValueId conv(Builder& b, ValueId x, std::int64_t in, std::int64_t out, const std::string& name,
+             std::int64_t groups = 1, std::int64_t kernel = 3) {
+  return b.conv2d(x,
+                  b.constant(name, ramp({out, in / groups, kernel, kernel},
+                                        static_cast<std::uint32_t>(name.size()) + 11)),
+                  {.paddings = {kernel / 2, kernel / 2, kernel / 2, kernel / 2}, .groups = groups});
+}
+
+// What PTQ has to handle: a depthwise convolution, one of one channel, a residual add, a concat, pools, a
+// channel of zeros, a weight that two layers share.
+Graph mixed_network() {
+  Builder b;
+  ValueId x = b.input("x", {kUnknown, 3, 16, 16});
+  ValueId stem = b.relu(conv(b, x, 3, 8, "stem.w"));
+  ValueId deep = b.relu6(conv(b, stem, 8, 8, "deep.ww", 8));
+  ValueId sum = b.relu(b.add(conv(b, deep, 8, 8, "point.www", 1, 1), stem));
+  Tensor zeros = ramp({8, 8, 1, 1}, 77);
+  std::fill_n(zeros.mutable_data<float>().begin(), 8, 0.0f);
+  ValueId shared = b.constant("shared", zeros);
+  ValueId left = b.relu(b.conv2d(sum, shared)), right = b.relu(b.conv2d(left, shared));
+  ValueId joined = b.concat({left, right}, 1);
+  ValueId pooled = b.max_pool(joined, {.kernel = {2, 2}, .strides = {2, 2}});
+  ValueId one = conv(b, pooled, 16, 1, "one.w", 1, 1);
+  ValueId last = b.relu(conv(b, one, 1, 4, "last.w"));
+  ValueId flat = b.flatten(b.global_avg_pool(last));
+  return b.build(
+      {b.add(b.matmul(flat, b.constant("fc", ramp({4, 5}, 5))), b.constant("fc.b", ramp({5}, 6)))});
+}
+
+BatchGenerator batches_of(Shape shape, int count = 4) {
+  return [=](std::int64_t i, std::vector<FloatArray>& inputs) {
+    if (i >= count) return false;
+    Tensor x = ramp(shape, static_cast<std::uint32_t>(i) + 100);
+    inputs = {{shape, {x.data<float>().begin(), x.data<float>().end()}}};
+    return true;
+  };
+}
+
+Model model_of(Graph graph) {
+  return Model(std::make_shared<const Graph>(std::move(graph)));
+}
+
+double sqnr(const Graph& expected, const Graph& found, const Tensor& x) {
+  Tensor a = run_graph(expected, {x})[0], b = run_graph(found, {x}, true)[0];
+  double signal = 0, noise = 0;
+  for (std::size_t i = 0; i < a.data<float>().size(); ++i) {
+    double e = a.data<float>()[i], d = e - static_cast<double>(b.data<float>()[i]);
+    signal += e * e, noise += d * d;
+  }
+  return 10 * std::log10(signal / noise);
+}
+
+int count(const Graph& graph, std::string_view op) {
+  int n = 0;
+  for (const Node& node : graph.nodes) n += node.op == op;
+  return n;
+}
+
+TEST(Quantize, EveryAlgorithmFormatAndDeploymentWorks) {
+  Graph graph = mixed_network();
+  for (const char* algo : {"KL", "hist", "mse", "emd", "avg", "abs_max", "min_max", "ptf", "auto"})
+    for (const char* deploy : {"octet", "paddle"})
+      for (bool onnx_format : {true, false}) {
+        QuantizeOptions options;
+        options.algo = algo;
+        options.deploy = deploy;
+        options.onnx_format = onnx_format;
+        options.hist_percent = 0.9999;
+        Model result = quantize(model_of(graph), batches_of({2, 3, 16, 16}), options);
+        EXPECT_TRUE(result.is_quantized());
+        EXPECT_GT(sqnr(graph, *result.graph(), ramp({2, 3, 16, 16}, 101)), 15)
+            << algo << " " << deploy << " " << onnx_format;
+      }
+}
+
+TEST(Quantize, FilesAreReadBackAsTheyWere) {
+  Graph graph = mixed_network();
+  for (bool onnx_format : {true, false}) {
+    TempDir dir;
+    QuantizeOptions options;
+    options.onnx_format = onnx_format;
+    Model result = quantize(model_of(graph), batches_of({2, 3, 16, 16}), options);
+    result.save(dir.path().string(), {"__model__", "__params__"});
+    Model read = Model::load(dir.path().string());
+    Tensor x = ramp({2, 3, 16, 16}, 9);
+    EXPECT_EQ(values<float>(run_graph(*result.graph(), {x}, true)[0]),
+              values<float>(run_graph(*read.graph(), {x}, true)[0]));
+  }
+}
+
+TEST(Quantize, ActivationsStayIntegersForOctet) {
+  QuantizeOptions options;
+  options.algo = "abs_max";
+  Graph found = *quantize(model_of(mixed_network()), batches_of({2, 3, 16, 16}), options).graph();
+  std::shared_ptr<const Executable> ready = prepare(found, {true, "ref"});
+  EXPECT_EQ(count(ready->graph, "conv2d"), 0);
+  EXPECT_EQ(count(ready->graph, "pool2d"), 1) << "the global one";
+  EXPECT_EQ(count(ready->graph, "qpool2d"), 1);
+  EXPECT_EQ(count(ready->graph, "quantize"), 2) << "of the picture, and of the means";
+}
+
+TEST(Quantize, LayersCanBeKeptInFloat) {
+  QuantizeOptions options;
+  options.keep_float = {"one.*", "matmul_v2"};
+  QuantizeReport report;
+  Graph found = *quantize(model_of(mixed_network()), batches_of({2, 3, 16, 16}), options, &report).graph();
+  EXPECT_EQ(found.value(found.find_value("one.w")).dtype, DType::kFloat32);
+  EXPECT_EQ(found.value(found.find_value("fc")).dtype, DType::kFloat32);
+  EXPECT_EQ(found.value(found.find_value("last.w")).dtype, DType::kInt8);
+  EXPECT_EQ(report.kept_float.size(), 2u);
+}
+
+TEST(Quantize, AWeightThatIsAlsoReadAsFloatStaysBesideItsIntegers) {
+  Builder b;
+  ValueId x = b.input("x", {kUnknown, 4});
+  ValueId w = b.constant("w", ramp({4, 4}, 3));
+  Graph graph = b.build({b.matmul(x, w), b.relu(w)});
+  Graph found = *quantize(model_of(graph), batches_of({2, 4})).graph();
+  EXPECT_EQ(found.value(found.find_value("w")).dtype, DType::kFloat32);
+  EXPECT_EQ(found.value(found.find_value("w.int8")).dtype, DType::kInt8);
+}
+
+TEST(Quantize, StatisticsAreKeptAndUsedAgain) {
+  TempDir dir;
+  Model model = model_of(mixed_network());
+  QuantizeOptions options;
+  options.algo = "mse";
+  options.bias_correction = false;
+  options.save_stats = (dir.path() / "stats.json").string();
+  QuantizeReport first, again;
+  quantize(model, batches_of({2, 3, 16, 16}), options, &first);
+  options.load_stats = std::exchange(options.save_stats, "");
+  quantize(
+      model, [](std::int64_t, std::vector<FloatArray>&) { return false; }, options, &again);
+  ASSERT_EQ(first.layers.size(), again.layers.size());
+  for (std::size_t i = 0; i < first.layers.size(); ++i)
+    EXPECT_EQ(first.layers[i].threshold, again.layers[i].threshold);
+  options.algo = "KL";
+  quantize(
+      model, [](std::int64_t, std::vector<FloatArray>&) { return false; }, options, &again);
+  write_file(dir.path() / "other.json", "{\"format\": 1}");
+  options.load_stats = (dir.path() / "other.json").string();
+  EXPECT_THAT(error_of([&] {
+                quantize(model, batches_of({2, 3, 16, 16}), options);
+              }),
+              HasSubstr("other.json"));
+}
+
+TEST(Quantize, BiasCorrectionAndAdaroundHelp) {
+  Graph graph = mixed_network();
+  Tensor x = ramp({8, 3, 16, 16}, 100);
+  auto quality = [&](bool correct, const char* round) {
+    QuantizeOptions options;
+    options.algo = "abs_max";
+    options.bias_correction = correct;
+    options.round_type = round;
+    options.weight_bits = 4;
+    return sqnr(graph, *quantize(model_of(graph), batches_of({8, 3, 16, 16}), options).graph(), x);
+  };
+  double plain = quality(false, "round");
+  EXPECT_GT(quality(true, "round"), plain + 3);
+  EXPECT_GT(quality(false, "adaround"), plain + 3);
+}
+
+// Smooth pictures, as real ones are: neighbours are alike, so errors of neighbouring weights can cancel.
+Tensor smooth(Shape shape, std::uint32_t seed) {
+  Tensor x = ramp(shape, seed).clone();
+  std::span<float> data = x.mutable_data<float>();
+  for (std::size_t i = 1; i < data.size(); ++i) data[i] = 0.9f * data[i - 1] + 0.1f * data[i];
+  return x;
+}
+
+TEST(OutputRounding, TheOutputChangesLess) {
+  for (std::int64_t groups : {1, 2, 6}) {
+    Builder b;
+    ValueId x = b.input("x", {kUnknown, 6, 12, 12});
+    Tensor weight = ramp({12, 6 / groups, 3, 3}, 21);
+    Graph graph =
+        b.build({b.conv2d(x, b.constant("w", weight), {.paddings = {1, 1, 1, 1}, .groups = groups})});
+    Tensor input = smooth({4, 6, 12, 12}, 3), unseen = smooth({4, 6, 12, 12}, 9);
+    quant::QuantizedWeight nearest = quant::quantize_weight(weight, 0, 3), rounded = nearest;
+    rounded.integers = nearest.integers.clone();
+    quant::OutputRounding rounding(graph.nodes[0], 0, weight, 4 * 12 * 12);
+    rounding.add(input, input, 1.0f, 8);
+    ThreadPool pool(2);
+    rounding.round(&rounded, false, pool);
+    auto quality = [&](const quant::QuantizedWeight& q, const Tensor& data) {
+      Graph other = graph;
+      other.value(other.find_value("w")).constant = quant::dequantize_weight(q);
+      return sqnr(graph, other, data);
+    };
+    EXPECT_GT(quality(rounded, input), quality(nearest, input) + 1.5) << groups;
+    EXPECT_GT(quality(rounded, unseen), quality(nearest, unseen) + 1) << groups;
+    for (std::size_t i = 0; i < values<std::int8_t>(rounded.integers).size(); ++i)
+      EXPECT_LE(std::abs(rounded.integers.data<std::int8_t>()[i] - nearest.integers.data<std::int8_t>()[i]),
+                1);
+  }
+}
+
+TEST(Quantize, SaysWhatIsWrong) {
+  Model model = model_of(mixed_network());
+  auto error = [&](auto change, const BatchGenerator& batches = batches_of({2, 3, 16, 16})) {
+    QuantizeOptions options;
+    change(options);
+    return error_of([&] { quantize(model, batches, options); });
+  };
+  EXPECT_THAT(error([](auto& o) { o.algo = "best"; }), HasSubstr("KL, hist, mse"));
+  EXPECT_THAT(error([](auto& o) { o.weight_bits = 16; }), HasSubstr("2 to 8"));
+  EXPECT_THAT(error([](auto& o) { o.quantizable_op_type = {"softmx"}; }), HasSubstr("softmx"));
+  EXPECT_THAT(error([](auto& o) { o.keep_float = {"*"}; }), HasSubstr("nothing to quantize"));
+  EXPECT_THAT(error([](auto&) {}, [](std::int64_t, std::vector<FloatArray>&) { return false; }),
+              HasSubstr("no data"));
+  Model twice = quantize(model, batches_of({2, 3, 16, 16}));
+  EXPECT_THAT(error_of([&] { quantize(twice, batches_of({2, 3, 16, 16})); }), HasSubstr("quantized already"));
+}
+
+TEST(FoldForFiles, KeepsNamesAndResults) {
+  Graph graph = small_network(), folded = graph;
+  quant::fold_batch_norms_in_file(folded);
+  infer_shapes(folded);
+  verify(folded);
+  EXPECT_EQ(count(folded, "batch_norm"), 0);
+  EXPECT_EQ(folded.nodes[0].inputs.size(), 2u);
+  EXPECT_EQ(folded.value(folded.nodes[0].inputs[1]).name, "conv.w");
+  Tensor x = ramp({2, 3, 8, 8}, 4);
+  std::vector<float> a = values<float>(run_graph(graph, {x})[0]),
+                     b = values<float>(run_graph(folded, {x})[0]);
+  for (std::size_t i = 0; i < a.size(); ++i) EXPECT_NEAR(a[i], b[i], 1e-5);
+}
+
+TEST(Equalize, ChangesChannelsAndNotTheResult) {
+  Builder b;
+  ValueId x = b.input("x", {kUnknown, 3, 8, 8});
+  Tensor wide = ramp({6, 3, 3, 3}, 8).clone();
+  for (std::size_t i = 0; i < 27; ++i) wide.mutable_data<float>()[i] *= 100;  // one channel is much larger
+  ValueId first = b.conv2d(x, b.constant("a", wide));
+  ValueId y = b.relu(b.add(first, b.constant("a.b", ramp({6}, 3)), 1));
+  Graph graph = b.build({b.conv2d(y, b.constant("b", ramp({4, 6, 1, 1}, 9)))}), equal = graph;
+  ThreadPool pool(1);
+  Tensor input = ramp({2, 3, 8, 8}, 4);
+  EXPECT_EQ(quant::equalize(equal, {{input}}, pool), 1);
+  EXPECT_NE(values<float>(equal.value(equal.find_value("a")).constant), values<float>(wide));
+  std::vector<float> u = values<float>(run_graph(graph, {input})[0]),
+                     v = values<float>(run_graph(equal, {input})[0]);
+  for (std::size_t i = 0; i < u.size(); ++i) EXPECT_NEAR(u[i], v[i], 1e-3 * std::max(1.0f, std::fabs(u[i])));
+}
+
+TEST(Points, GlobsAndNames) {
+  EXPECT_TRUE(quant::matches("conv*_w", "conv2d_0_w"));
+  EXPECT_TRUE(quant::matches("*", ""));
+  EXPECT_FALSE(quant::matches("conv?", "conv"));
+  EXPECT_FALSE(quant::matches("conv", "conv2d"));
+}
+
+}  // namespace
+}  // namespace octet
