@@ -30,6 +30,7 @@ void optimize(Graph& graph, const Evaluate& evaluate) {
   remove_identities(graph);
   remove_dead_nodes(graph);
   fold_constants(graph, evaluate, true);
+  hoist_quantize(graph);
   // A bias may stand in front of a batch norm or behind it.
   fuse_bias(graph);
   fold_batch_norm(graph);

@@ -32,6 +32,10 @@ void lower_to_integer(Graph& graph);
 // A function of one number between dequantize and quantize becomes a table of 256 integers (qlut).
 void lower_to_table(Graph& graph, const Evaluate& evaluate);
 
+// A quantize node behind a max pool goes in front of it, where an epilogue can take it, and the pool has
+// integers.
+void hoist_quantize(Graph& graph);
+
 // A constant that is added to each output channel of a convolution or product becomes its bias.
 void fuse_bias(Graph& graph);
 

@@ -171,6 +171,22 @@ TEST(FuseQuantize, GivesIntegersAndWhereNeededFloats) {
   }
 }
 
+TEST(HoistQuantize, GoesInFrontOfAMaxPool) {
+  for (const char* type : {"max", "avg"})
+    for (bool others_read : {false, true}) {
+      Builder b;
+      ValueId x = b.relu(b.input("x", {kUnknown, 3, 8, 8}));
+      ValueId pool = b.op("pool2d", {x}, {{"kernel", Ints{3, 3}}, {"type", std::string(type)}});
+      ValueId scale = b.constant("s", Tensor::of<float>({1}, {3.0f}));
+      std::vector<ValueId> outputs = {b.op("dequantize", {b.op("quantize", {pool, scale}), scale})};
+      if (others_read) outputs.push_back(b.sigmoid(x));
+      Graph before = b.build(outputs), after = before;
+      hoist_quantize(after);
+      EXPECT_EQ(count(after, "qpool2d"), type == std::string("max") && !others_read ? 1 : 0);
+      expect_same(before, after, {ramp({1, 3, 8, 8})});
+    }
+}
+
 TEST(FoldScale, GoesIntoTheConvolutionBehindIt) {
   struct Case {
     Shape weight;

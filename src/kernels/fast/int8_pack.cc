@@ -111,16 +111,13 @@ struct KindWeights {
 };
 
 KindWeights choose_kind(const simd::Int8Features& features, const WeightColumns& columns,
-                        const PackedProduct& product, LeftRange range) {
-  const LeftForm& form = product.narrow;
+                        const LeftForm& form, LeftRange range) {
   SplitWeights plain(columns, form);
   if (features.dot) return {Int8Kind::kDot, std::move(plain)};
   // Times that were measured: of a unit in each kind, of one that comes again, of finding the negatives.
   constexpr std::int64_t kWide = 14, kFlips = 13, kFlips2 = 11, kPairs = 10, kPairs2 = 8;
   constexpr std::int64_t kAgain = 14, kNegatives = 30;
-  std::int64_t units = form.segments * form.units(false);
-  std::int64_t best =
-      kWide * product.wide.segments * product.wide.units(true) / 2;  // its units are half as long
+  std::int64_t units = form.segments * form.units(false), best = kWide * units;
   KindWeights found = {Int8Kind::kWide, plain};
   auto consider = [&](Int8Kind kind, std::int64_t at_once, std::int64_t time, bool flips) {
     time = time * units + (flips ? kNegatives : 0);
@@ -181,7 +178,7 @@ void pack_panels(const simd::Int8Features& features, const WeightColumns& weight
     PackedPanel packed;
     packed.first = first + done;
     packed.offset = offset;
-    KindWeights chosen = choose_kind(features, columns, product, range);
+    KindWeights chosen = choose_kind(features, columns, product.narrow, range);
     const SplitWeights& split = chosen.weights;
     packed.panel.kind = chosen.kind;
     packed.panel.vectors = vectors;

@@ -1,0 +1,39 @@
+#include "passes/epilogues.h"
+#include "passes/passes.h"
+
+namespace octet {
+
+namespace {
+
+// The largest of some quantized numbers is the largest of them, quantized, if 0 stays 0 and the least integer
+// is what a window of padding alone gives.
+bool fits(const Node& quantize) {
+  return quantize.op == "quantize" && attr<std::string>(quantize, "dtype") == "int8" &&
+         attr<std::string>(quantize, "unit") == "abs_max" && attr<std::int64_t>(quantize, "bits") == 8 &&
+         attr<std::string>(quantize, "rounding") == "even" && attr<std::int64_t>(quantize, "axis") < 0;
+}
+
+}  // namespace
+
+void hoist_quantize(Graph& graph) {
+  Uses uses(graph);
+  for (Node& pool : graph.nodes) {
+    if (pool.op != "pool2d" || attr<std::string>(pool, "type") != "max") continue;
+    Node* quantize = only_reader(graph, uses, pool);
+    if (!quantize || !fits(*quantize) || !uses.only_for_one(pool.inputs[0])) continue;
+    ValueId x = pool.inputs[0], between = pool.outputs[0], y = quantize->outputs[0];
+    // The value between them is now the quantized image.
+    graph.value(between).dtype = DType::kInt8;
+    graph.value(between).shape = graph.value(x).shape;
+    graph.value(between).name = graph.value(x).name + ".quantized";
+    std::swap(pool, *quantize);  // so that nodes stay in their order
+    pool.inputs[0] = x;
+    pool.outputs[0] = between;
+    quantize->op = "qpool2d";
+    quantize->inputs[0] = between;
+    quantize->outputs[0] = y;
+    pool.source = quantize->source = -1;
+  }
+}
+
+}  // namespace octet
