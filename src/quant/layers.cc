@@ -39,15 +39,25 @@ Graph layer_graph(const Graph& graph, const Layer& layer, const Tensor& weight, 
   return part;
 }
 
-double squared_distance(const Tensor& a, const Tensor& b) {
+// Σ over samples of |a - b|² / |b|²: a sample counts the same whether its values are large or small.
+double relative_error(const Tensor& a, const Tensor& b) {
   auto x = a.data<float>(), y = b.data<float>();
-  double sum = 0;
-  for (std::size_t at = 0; at < x.size(); at += 1024) {
-    float part = 0;
-    for (std::size_t i = at; i < std::min(at + 1024, x.size()); ++i) part += (x[i] - y[i]) * (x[i] - y[i]);
-    sum += static_cast<double>(part);
+  auto samples = static_cast<std::size_t>(b.rank() > 0 ? std::max<std::int64_t>(b.dim(0), 1) : 1);
+  std::size_t size = y.size() / samples;
+  double result = 0;
+  for (std::size_t s = 0; s < samples; ++s) {
+    double noise = 0, power = 1e-30;
+    for (std::size_t at = s * size; at < (s + 1) * size; at += 1024) {
+      float n = 0, p = 0;
+      for (std::size_t i = at; i < std::min(at + 1024, (s + 1) * size); ++i) {
+        n += (x[i] - y[i]) * (x[i] - y[i]);
+        p += y[i] * y[i];
+      }
+      noise += static_cast<double>(n), power += static_cast<double>(p);
+    }
+    result += noise / power;
   }
-  return sum;
+  return result;
 }
 
 double power_of(const Tensor& a) {
@@ -56,17 +66,13 @@ double power_of(const Tensor& a) {
   return sum;
 }
 
-double own_error(const Tensor& x, float threshold, int bits) {
+Tensor rounded(const Tensor& x, float threshold, int bits) {
   Quantizer quantizer = Quantizer::of_abs_max(threshold, bits, false);
-  std::vector<float> integers(static_cast<std::size_t>(x.size()));
-  auto data = x.data<float>();
-  quantize_run(data.data(), x.size(), quantizer, integers.data());
-  double sum = 0;
-  for (std::size_t i = 0; i < integers.size(); ++i) {
-    double error = static_cast<double>(integers[i] * threshold / quantizer.high - data[i]);
-    sum += error * error;
-  }
-  return sum;
+  Tensor result(DType::kFloat32, x.shape());
+  std::span<float> y = result.mutable_data<float>();
+  quantize_run(x.data<float>().data(), x.size(), quantizer, y.data());
+  for (float& value : y) value = value * threshold / quantizer.high;
+  return result;
 }
 
 std::vector<ValueId> layer_tensors(const Graph& graph, const Points& points, std::set<ValueId> tensors) {
@@ -137,18 +143,15 @@ std::map<ValueId, Choice> choose_thresholds(const Graph& graph, const Points& po
       auto it = candidates.find(node.inputs[0]);
       if (!layer.weights || it == candidates.end()) continue;
       LayerRunner alone(graph, layer, dequantize_weight(weights.at(node.inputs[1])), bits, pool);
-      const Tensor& y = runner[node.outputs[0]];
-      double power = power_of(y) + 1e-30;
       for (std::size_t c = 0; c < it->second.size(); ++c)
-        errors[node.inputs[0]][c] +=
-            squared_distance(alone.run(runner[node.inputs[0]], it->second[c].threshold), y) / power;
+        errors[node.inputs[0]][c] += relative_error(
+            alone.run(runner[node.inputs[0]], it->second[c].threshold), runner[node.outputs[0]]);
       judged.insert(node.inputs[0]);
     }
     for (const auto& [id, list] : candidates) {
       if (judged.contains(id)) continue;
-      double power = power_of(runner[id]) + 1e-30;
       for (std::size_t c = 0; c < list.size(); ++c)
-        errors[id][c] += own_error(runner[id], list[c].threshold, bits) / power;
+        errors[id][c] += relative_error(rounded(runner[id], list[c].threshold, bits), runner[id]);
     }
   }
   std::map<ValueId, Choice> best;
@@ -199,6 +202,19 @@ std::vector<double> ChannelMeans::result() const {
   return means;
 }
 
+double output_error(const Graph& expected, const Graph& found, const Sample& sample, ThreadPool& pool) {
+  TensorRunner floats(expected, expected.outputs, pool), integers(found, found.outputs, pool);
+  double error = 0;
+  for (const auto& inputs : sample) {
+    floats.run(inputs);
+    integers.run(inputs);
+    for (std::size_t i = 0; i < expected.outputs.size(); ++i)
+      if (floats[expected.outputs[i]].dtype() == DType::kFloat32)
+        error += relative_error(integers[found.outputs[i]], floats[expected.outputs[i]]);
+  }
+  return error;
+}
+
 std::map<ValueId, double> tensor_sqnr(const Graph& graph, const std::vector<ValueId>& tensors,
                                       const std::map<ValueId, float>& thresholds, const Sample& sample,
                                       int bits, ThreadPool& pool) {
@@ -207,8 +223,13 @@ std::map<ValueId, double> tensor_sqnr(const Graph& graph, const std::vector<Valu
   for (const auto& inputs : sample) {
     runner.run(inputs);
     for (ValueId id : tensors) {
+      Tensor found = rounded(runner[id], thresholds.at(id), bits);
       signal[id] += power_of(runner[id]);
-      noise[id] += own_error(runner[id], thresholds.at(id), bits);
+      for (std::size_t i = 0; i < found.data<float>().size(); ++i) {
+        double error =
+            static_cast<double>(found.data<float>()[i]) - static_cast<double>(runner[id].data<float>()[i]);
+        noise[id] += error * error;
+      }
     }
   }
   std::map<ValueId, double> result;

@@ -73,6 +73,10 @@ std::map<ValueId, std::vector<double>> mean_errors(const Graph& graph, const Poi
                                                    const std::map<ValueId, QuantizedWeight>& weights,
                                                    const Sample& sample, int bits, ThreadPool& pool);
 
+// How far the outputs of a quantized graph are from those of the float one, relative to their size, summed
+// over samples.
+double output_error(const Graph& expected, const Graph& found, const Sample& sample, ThreadPool& pool);
+
 // How much of tensors is left when they are quantized.
 std::map<ValueId, double> tensor_sqnr(const Graph& graph, const std::vector<ValueId>& tensors,
                                       const std::map<ValueId, float>& thresholds, const Sample& sample,

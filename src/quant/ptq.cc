@@ -61,7 +61,6 @@ class Ptq {
     Calibration calibration = statistics();
     for (const Layer& layer : points_.layers) quantize_weights_of(layer);
     find_thresholds(calibration);
-    share_thresholds();
     drop_noisy_extras();
     if (options_.round_type == "adaround")
       round_weights();
@@ -156,6 +155,7 @@ class Ptq {
   void find_thresholds(const Calibration& calibration) {
     ThresholdOptions how{options_.activation_bits, options_.hist_percent};
     std::map<ValueId, std::vector<Choice>> candidates;
+    std::map<Algorithm, std::map<ValueId, Choice>> uniform;
     for (ValueId id : points_.tensors(graph_)) {
       const std::string& name = graph_.value(id).name;
       auto found = calibration.tensors.find(name);
@@ -172,6 +172,7 @@ class Ptq {
       }
       for (Algorithm algorithm : all_algorithms()) {
         float t = threshold(algorithm);
+        uniform[algorithm][id] = {algorithm, t};
         bool fresh = std::none_of(candidates[id].begin(), candidates[id].end(), [&](const Choice& choice) {
           return std::fabs(choice.threshold - t) <= 1e-3f * t;
         });
@@ -180,10 +181,30 @@ class Ptq {
     }
     if (algorithm_ == Algorithm::kAuto) {
       stage("thresholds", 0, 0);
-      choices_ = choose_thresholds(graph_, points_, candidates, weights_, first_half(),
-                                   options_.activation_bits, pool_);
+      Sample half = first_half();
+      uniform[Algorithm::kAuto] =
+          choose_thresholds(graph_, points_, candidates, weights_, half, options_.activation_bits, pool_);
+      choose_best(uniform, half);
     }
-    for (const auto& [id, choice] : choices_) thresholds_[id] = choice.threshold;
+    use(choices_);
+  }
+
+  void use(const std::map<ValueId, Choice>& choices) {
+    for (const auto& [id, choice] : choices) thresholds_[id] = choice.threshold;
+    share_thresholds();
+  }
+
+  // What is best for each layer need not be best for all of them together: each algorithm for every tensor,
+  // and the mix of them, is tried on the whole model.
+  void choose_best(const std::map<Algorithm, std::map<ValueId, Choice>>& all, const Sample& sample) {
+    double least = -1;
+    for (const auto& [algorithm, choices] : all) {
+      use(choices);
+      double error = output_error(graph_, build(true), sample, pool_);
+      if (least >= 0 && error >= least) continue;
+      least = error;
+      choices_ = choices;
+    }
   }
 
   // Trying thresholds costs a run of each layer each.
