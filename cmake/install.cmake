@@ -3,6 +3,9 @@ include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
 install(TARGETS octet_program octet EXPORT octetTargets)
+if(TARGET octet_mpi)
+  install(TARGETS octet_mpi LIBRARY DESTINATION lib/octet)
+endif()
 install(DIRECTORY include/octet DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
 

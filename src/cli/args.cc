@@ -295,7 +295,22 @@ std::vector<std::string> Args::normalise(std::span<const std::string> words) con
   return result;
 }
 
+void Args::add_command_line(std::string name, std::vector<std::string>* target) {
+  line_name_ = std::move(name);
+  line_ = target;
+}
+
 bool Args::parse(std::span<const std::string> words) {
+  if (line_) {
+    std::size_t end = 0;
+    while (end < words.size() && words[end].starts_with("-")) {
+      bool alone = words[end].find('=') != std::string::npos || words[end] == "-h" || words[end] == "--help";
+      end += alone ? 1 : 2;
+    }
+    end = std::min(end, words.size());
+    line_->assign(words.begin() + static_cast<std::ptrdiff_t>(end), words.end());
+    words = words.first(end);
+  }
   std::vector<std::string> normal = normalise(words);
   CLI::App app(summary_, command_);
   app.set_help_flag("--help");
@@ -331,7 +346,7 @@ std::string Args::help() const {
     if (flag.required) out += flag.positional ? " " + flag.name : " --" + flag.name + " " + flag.value;
   for (const Flag& flag : flags_)
     if (flag.positional && !flag.required) out += " [" + flag.name + "]";
-  out += " [flags]\n";
+  out += " [flags]" + (line_ ? " " + line_name_ : "") + "\n";
 
   constexpr std::size_t kColumn = 30;
   std::vector<std::string> groups;

@@ -62,6 +62,9 @@ class Args {
   Flag& add(std::string name, std::vector<std::string>* target, std::string value, std::string help);
   Flag& add_positional(std::string name, std::string* target, std::string value, std::string help);
 
+  // The first word that is no flag, and all that follow it, are another command line, and go to `target`.
+  void add_command_line(std::string name, std::vector<std::string>* target);
+
   // Fills the targets. False: `--help` was asked for and nothing else was looked at.
   bool parse(std::span<const std::string> words);
 
@@ -77,6 +80,8 @@ class Args {
   std::string see_help() const;
 
   std::string command_, summary_, group_ = "Flags";
+  std::string line_name_;
+  std::vector<std::string>* line_ = nullptr;  // of add_command_line
   std::vector<std::string> notes_, examples_;
   std::deque<Flag> flags_;  // a deque: references stay valid while flags are added
 };

@@ -23,6 +23,7 @@ std::span<const Command> commands() {
       {"convert", "Read a model and write it again.", declare_convert},
       {"bench", "Measure how fast models run.", declare_bench},
       {"compare", "Hold a model against another one, tensor by tensor.", declare_compare},
+      {"launch", "Run a command in several processes.", declare_launch},
       {"completion", "Print a completion script for your shell.", declare_completion},
   };
   return kCommands;

@@ -13,7 +13,7 @@
 #include "cli/preprocess_flags.h"
 #include "data/batches.h"
 #include "data/deploy_yaml.h"
-#include "octet/quantize.h"
+#include "quant/ptq.h"
 
 namespace octet::cli {
 
@@ -50,8 +50,11 @@ std::vector<std::string> split_lists(const std::vector<std::string>& words) {
 // The pictures of --data_dir, batch after batch.
 class Pictures {
  public:
-  Pictures(const Options& options, Preprocess preprocess)
-      : options_(options), preprocess_(preprocess), dataset_(open_dataset(options.data_dir, "val")) {
+  Pictures(const Options& options, Preprocess preprocess, Shard shard)
+      : options_(options),
+        shard_(shard),
+        preprocess_(preprocess),
+        dataset_(open_dataset(options.data_dir, "val")) {
     // A folder is sorted by class, and a few batches of it would be of one class only. A list or an array has
     // the order that someone gave it.
     bool shuffled =
@@ -60,10 +63,10 @@ class Pictures {
   }
 
   bool next(std::int64_t index, std::vector<FloatArray>& inputs) {
-    if (index == 0)
+    if (index == shard_.rank)  // a first or second pass begins
       reader_ = std::make_unique<BatchReader>(
           dataset_, preprocess_,
-          BatchOptions{options_.batch_size, options_.runtime.threads.value_or(default_threads()), Shard{}});
+          BatchOptions{options_.batch_size, options_.runtime.threads.value_or(default_threads()), shard_});
     std::optional<Batch> batch = reader_->next();
     if (!batch) return false;
     for (const std::string& line : batch->broken)
@@ -85,6 +88,7 @@ class Pictures {
   }
 
   const Options& options_;
+  Shard shard_;
   Preprocess preprocess_;
   Dataset dataset_;
   std::unique_ptr<BatchReader> reader_;
@@ -141,6 +145,7 @@ void print_report(const QuantizeReport& report, int worst) {
 int run(Options& options) {
   if (options.output.empty()) fail("--output_dir is missing: where should the int8 model go?");
   Config config = make_config(options.runtime);
+  std::unique_ptr<Comm> comm = connect();
   QuantizeOptions& quantize_options = options.quantize;
   for (auto* list : {&quantize_options.quantizable_op_type, &quantize_options.skip_tensor_list,
                      &quantize_options.keep_float})
@@ -164,13 +169,14 @@ int run(Options& options) {
   Preprocess preprocess = preprocess_of(options.preprocess, options.model.path);
   std::unique_ptr<Pictures> pictures;
   if (!options.data_dir.empty())
-    pictures = std::make_unique<Pictures>(options, preprocess);
+    pictures = std::make_unique<Pictures>(options, preprocess, Shard{comm->rank(), comm->size()});
   else if (quantize_options.load_stats.empty())
     fail("--data_dir is missing: a folder of pictures, a list of them, or .npy batches");
 
   std::unique_ptr<Progress> progress;
   std::string stage;
   quantize_options.progress = [&](const std::string& name, std::int64_t done, std::int64_t total) {
+    if (comm->rank() != 0) return;
     if (name != stage) {
       progress.reset();
       if (total > 0) progress = std::make_unique<Progress>(name, total);
@@ -179,20 +185,21 @@ int run(Options& options) {
     if (progress) progress->update(done);
   };
   QuantizeReport report;
-  Model quantized = quantize(
+  std::optional<Model> quantized = quant::quantize_together(
       model,
       [&](std::int64_t index, std::vector<FloatArray>& arrays) {
         return pictures && pictures->next(index, arrays);
       },
-      quantize_options, &report);
+      quantize_options, &report, *comm);
   progress.reset();
   if (pictures)
     for (const std::string& line : pictures->broken()) print_warning(line + "; skipped");
+  if (!quantized) return 0;  // the first process has it
   if (pictures && options.batch_num > report.batches)
     print_warning(fmt::format("--batch_num {}: {} has only {} batches of {}; all of them were used",
                               options.batch_num, options.data_dir, report.batches, options.batch_size));
 
-  quantized.save(options.output, {options.model_name, options.params_name});
+  quantized->save(options.output, {options.model_name, options.params_name});
   fs::path folder(options.output);
   save_deploy_yaml(folder / "deploy.yaml", preprocess, options.model_name, options.params_name);
   AtomicFiles file;

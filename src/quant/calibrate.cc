@@ -12,32 +12,40 @@ void Calibration::merge(const Calibration& other) {
   samples += other.samples;
 }
 
-void Calibration::save(const std::string& path) const {
+nlohmann::json Calibration::to_json() const {
   nlohmann::json json = {
       {"format", "octet calibration"}, {"version", 1}, {"batches", batches}, {"samples", samples}};
+  json["tensors"] = nlohmann::json::object();
   for (const auto& [name, statistics] : tensors) json["tensors"][name] = statistics.to_json();
+  return json;
+}
+
+Calibration Calibration::from_json(const nlohmann::json& json) {
+  if (json.at("format") != "octet calibration" || json.at("version") != 1) fail("it is of another kind");
+  Calibration result;
+  for (const auto& [name, statistics] : json.at("tensors").items())
+    result.tensors[name] = TensorStatistics::from_json(statistics);
+  result.batches = json.at("batches").get<std::int64_t>();
+  result.samples = json.at("samples").get<std::int64_t>();
+  return result;
+}
+
+void Calibration::save(const std::string& path) const {
   AtomicFiles file;
   file.begin(path);
-  file.write(json.dump());
+  file.write(to_json().dump());
   file.commit();
 }
 
 Calibration Calibration::load(const std::string& path) {
   constexpr std::size_t kMaxBytes = std::size_t{1} << 30;
   std::string text = read_text(path, kMaxBytes);
-  Calibration result;
   try {
-    nlohmann::json json = nlohmann::json::parse(text);
-    if (json.at("format") != "octet calibration" || json.at("version") != 1) fail("it is of another kind");
-    for (const auto& [name, statistics] : json.at("tensors").items())
-      result.tensors[name] = TensorStatistics::from_json(statistics);
-    result.batches = json.at("batches").get<std::int64_t>();
-    result.samples = json.at("samples").get<std::int64_t>();
+    return from_json(nlohmann::json::parse(text));
   } catch (const std::exception& error) {
     fail("{}: not a file that --save_stats of this version of octet wrote ({})", path,
          printable(error.what()));
   }
-  return result;
 }
 
 namespace {
@@ -68,36 +76,72 @@ class Watcher {
   std::unique_ptr<Session> session_;
 };
 
+std::string to_bytes(const nlohmann::json& json) {
+  std::string bytes;
+  nlohmann::json::to_cbor(json, bytes);
+  return bytes;
+}
+
+// What each process saw of the data, put together, everywhere.
+Calibration put_together(const Calibration& mine, Comm& comm) {
+  if (comm.size() == 1) return mine;
+  Calibration whole;
+  for (const std::string& part : comm.gather(to_bytes(mine.to_json())))
+    whole.merge(Calibration::from_json(nlohmann::json::from_cbor(part)));
+  return Calibration::from_json(nlohmann::json::from_cbor(comm.broadcast(to_bytes(whole.to_json()))));
+}
+
+void put_together(std::map<std::string, Histogram>& histograms, Comm& comm) {
+  if (comm.size() == 1) return;
+  nlohmann::json mine = nlohmann::json::object();
+  for (const auto& [name, histogram] : histograms) mine[name] = histogram.counts;
+  std::map<std::string, std::vector<double>> sums;
+  for (const std::string& part : comm.gather(to_bytes(mine)))
+    for (const auto& [name, counts] : nlohmann::json::from_cbor(part).items()) {
+      std::vector<double>& sum = sums[name];
+      sum.resize(counts.size());
+      for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += counts[i].get<double>();
+    }
+  nlohmann::json all = nlohmann::json::from_cbor(comm.broadcast(to_bytes(sums)));
+  for (auto& [name, histogram] : histograms) histogram.counts = all.at(name).get<std::vector<double>>();
+}
+
 }  // namespace
 
 Calibration calibrate(const Graph& graph, const std::set<ValueId>& tensors, const Batches& batches,
-                      const CalibrateOptions& options, ThreadPool& pool) {
+                      const CalibrateOptions& options, Comm& comm, ThreadPool& pool) {
   Watcher watcher(graph, tensors, pool);
   Calibration result;
   Wanted wanted = options.wanted;
   wanted.histogram = wanted.histogram && !options.two_pass;
   std::vector<Tensor> inputs;
-  auto more = [&](std::int64_t batch) {
-    return (options.batch_num == 0 || batch < options.batch_num) && batches(batch, &inputs);
+  // Calls work(batch) for each batch of this process.
+  auto for_batches = [&](const auto& work) {
+    for (std::int64_t batch = comm.rank(); options.batch_num == 0 || batch < options.batch_num;
+         batch += comm.size()) {
+      if (!batches(batch, &inputs)) break;
+      work(batch);
+      if (options.progress) options.progress(batch + 1);
+    }
   };
-  for (std::int64_t batch = 0; more(batch); ++batch) {
+  for_batches([&](std::int64_t batch) {
     watcher.run(inputs, [&](const std::string& name, std::span<const float> values, std::int64_t samples) {
       result.tensors[name].update(batch, values, samples, wanted, pool);
     });
     ++result.batches;
     result.samples += inputs[0].rank() > 0 ? inputs[0].dim(0) : 1;
-    if (options.progress) options.progress(result.batches);
-  }
+  });
+  result = put_together(result, comm);
   if (!options.two_pass || !options.wanted.histogram) return result;
   for (const auto& [name, statistics] : result.tensors)
     result.exact[name] = {static_cast<double>(statistics.abs_min), static_cast<double>(statistics.abs_max),
                           std::vector<double>(kCoarseBins)};
-  for (std::int64_t batch = 0; more(batch); ++batch) {
+  for_batches([&](std::int64_t) {
     watcher.run(inputs, [&](const std::string& name, std::span<const float> values, std::int64_t) {
       add_to(result.exact[name], values);
     });
-    if (options.progress) options.progress(batch + 1);
-  }
+  });
+  put_together(result.exact, comm);
   return result;
 }
 

@@ -3,6 +3,7 @@
 #include <map>
 #include <set>
 
+#include "comm/comm.h"
 #include "graph/graph.h"
 #include "quant/statistics.h"
 
@@ -15,11 +16,14 @@ struct Calibration {
   std::int64_t batches = 0, samples = 0;
 
   void merge(const Calibration& other);
+  nlohmann::json to_json() const;
+  static Calibration from_json(const nlohmann::json& json);
   void save(const std::string& path) const;
   static Calibration load(const std::string& path);
 };
 
-// Gives the inputs of batch `index`; false: there are no more.
+// Gives the inputs of batch `index`, which rises in steps of the number of processes; false: there are no
+// more.
 using Batches = std::function<bool(std::int64_t index, std::vector<Tensor>* inputs)>;
 
 struct CalibrateOptions {
@@ -29,8 +33,10 @@ struct CalibrateOptions {
   std::function<void(std::int64_t done)> progress = {};
 };
 
-// Runs the float graph on the batches and watches `tensors`.
+// Runs the float graph on the batches and watches `tensors`. Each process takes the batches whose index is
+// its rank modulo their number, and all of them get the statistics of the whole: the same, to the bit, as one
+// process alone.
 Calibration calibrate(const Graph& graph, const std::set<ValueId>& tensors, const Batches& batches,
-                      const CalibrateOptions& options, ThreadPool& pool);
+                      const CalibrateOptions& options, Comm& comm, ThreadPool& pool);
 
 }  // namespace octet::quant

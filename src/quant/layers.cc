@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
+#include <nlohmann/json.hpp>
 
 #include "base/error.h"
 #include "kernels/quantizer.h"
@@ -10,8 +12,6 @@
 namespace octet::quant {
 
 namespace {
-
-constexpr std::int64_t kPart = 2;  // samples of a part
 
 Graph with_outputs(const Graph& graph, const std::vector<ValueId>& outputs) {
   Graph result = graph;
@@ -94,8 +94,8 @@ void add_to_sample(Sample* sample, const std::vector<Tensor>& inputs, std::int64
                              [&](const Tensor& t) { return t.rank() > 0 && t.dim(0) == count; });
   if (have >= limit) return;
   if (!can_cut) return sample->push_back(inputs);
-  for (std::int64_t at = 0; at < count && have < limit; at += kPart) {
-    std::int64_t size = std::min({kPart, count - at, limit - have});
+  for (std::int64_t at = 0; at < count && have < limit; at += kSamplePart) {
+    std::int64_t size = std::min({kSamplePart, count - at, limit - have});
     std::vector<Tensor> part;
     for (const Tensor& input : inputs) {
       Shape shape = input.shape();
@@ -110,6 +110,39 @@ void add_to_sample(Sample* sample, const std::vector<Tensor>& inputs, std::int64
     sample->push_back(std::move(part));
     have += size;
   }
+}
+
+std::string sample_to_bytes(const Sample& sample, const std::vector<std::int64_t>& batches) {
+  nlohmann::json json = nlohmann::json::array();
+  for (std::size_t i = 0; i < sample.size(); ++i) {
+    nlohmann::json part = {{"batch", batches[i]}, {"inputs", nlohmann::json::array()}};
+    for (const Tensor& input : sample[i]) {
+      std::span<const std::byte> bytes = input.bytes();
+      const auto* first = reinterpret_cast<const std::uint8_t*>(bytes.data());
+      part["inputs"].push_back(
+          {{"shape", input.shape()}, {"values", nlohmann::json::binary({first, first + bytes.size()})}});
+    }
+    json.push_back(std::move(part));
+  }
+  std::string bytes;
+  nlohmann::json::to_cbor(json, bytes);
+  return bytes;
+}
+
+std::vector<std::pair<std::int64_t, std::vector<Tensor>>> sample_from_bytes(const std::string& bytes) {
+  std::vector<std::pair<std::int64_t, std::vector<Tensor>>> result;
+  for (const nlohmann::json& part : nlohmann::json::from_cbor(bytes)) {
+    std::vector<Tensor> inputs;
+    for (const nlohmann::json& input : part.at("inputs")) {
+      Tensor tensor(DType::kFloat32, input.at("shape").get<Shape>());
+      const auto& values = input.at("values").get_binary();
+      check(values.size() == tensor.size_bytes(), "a tensor of another process has the bytes of its shape");
+      std::memcpy(tensor.mutable_bytes().data(), values.data(), values.size());
+      inputs.push_back(std::move(tensor));
+    }
+    result.emplace_back(part.at("batch").get<std::int64_t>(), std::move(inputs));
+  }
+  return result;
 }
 
 TensorRunner::TensorRunner(const Graph& graph, const std::vector<ValueId>& wanted, ThreadPool& pool)

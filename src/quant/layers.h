@@ -11,9 +11,14 @@ namespace octet::quant {
 
 // A few inputs of the model, in parts that are small enough to keep every tensor of a run in memory.
 using Sample = std::vector<std::vector<Tensor>>;
+constexpr std::int64_t kSamplePart = 2;  // pictures of a part
 
 // Adds the first pictures of a batch to the sample until it has `limit`.
 void add_to_sample(Sample* sample, const std::vector<Tensor>& inputs, std::int64_t limit);
+
+// For another process: the parts, and the batch that each is of.
+std::string sample_to_bytes(const Sample& sample, const std::vector<std::int64_t>& batches);
+std::vector<std::pair<std::int64_t, std::vector<Tensor>>> sample_from_bytes(const std::string& bytes);
 
 // Runs `graph` and gives some of its tensors.
 class TensorRunner {

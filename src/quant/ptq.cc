@@ -1,10 +1,11 @@
+#include "quant/ptq.h"
+
 #include <algorithm>
 #include <cmath>
 
 #include "base/error.h"
 #include "graph/op_table.h"
 #include "metrics/compare.h"
-#include "octet/quantize.h"
 #include "quant/calibrate.h"
 #include "quant/equalize.h"
 #include "quant/fold.h"
@@ -40,8 +41,9 @@ void check_options(const QuantizeOptions& options) {
 
 class Ptq {
  public:
-  Ptq(const Model& model, const BatchGenerator& generator, const QuantizeOptions& options)
+  Ptq(const Model& model, const BatchGenerator& generator, const QuantizeOptions& options, Comm& comm)
       : options_(options),
+        comm_(comm),
         algorithm_(parse_algorithm(options.algo)),
         generator_(generator),
         pool_(options.threads > 0 ? options.threads : default_threads()),
@@ -53,12 +55,13 @@ class Ptq {
     infer_shapes(graph_);
   }
 
-  Model run(QuantizeReport* report) {
+  std::optional<Model> run(QuantizeReport* report) {
     points_ = find_points(graph_, point_options());
     if (points_.layers.empty())
       fail("there is nothing to quantize: the model has no layer of the types asked for");
     if (options_.equalize) equalize_channels();
     Calibration calibration = statistics();
+    if (comm_.rank() != 0) return std::nullopt;
     for (const Layer& layer : points_.layers) quantize_weights_of(layer);
     find_thresholds(calibration);
     drop_noisy_extras();
@@ -112,7 +115,23 @@ class Ptq {
       inputs->push_back(Tensor::of<float>(array.shape, array.values));
     }
     add_to_sample(&sample_, *inputs, kSampleSize);
+    sample_batches_.resize(sample_.size(), index);
     return true;
+  }
+
+  // The first pictures of all processes together, everywhere: those that one process alone would have kept.
+  void gather_sample() {
+    if (comm_.size() == 1) return;
+    std::vector<std::pair<std::int64_t, std::vector<Tensor>>> parts;
+    for (const std::string& bytes : comm_.gather(sample_to_bytes(sample_, sample_batches_)))
+      for (auto& part : sample_from_bytes(bytes)) parts.push_back(std::move(part));
+    std::stable_sort(parts.begin(), parts.end(),
+                     [](const auto& a, const auto& b) { return a.first < b.first; });
+    Sample all;
+    for (const auto& [index, inputs] : parts) add_to_sample(&all, inputs, kSampleSize);
+    std::string whole = comm_.broadcast(sample_to_bytes(all, std::vector<std::int64_t>(all.size())));
+    sample_.clear();
+    for (auto& [index, inputs] : sample_from_bytes(whole)) sample_.push_back(std::move(inputs));
   }
 
   Calibration statistics() {
@@ -136,9 +155,10 @@ class Ptq {
     how.progress = [&](std::int64_t done) { stage("calibration", done, options_.batch_num); };
     Calibration result = calibrate(
         graph_, points_.tensors(graph_),
-        [&](std::int64_t i, std::vector<Tensor>* inputs) { return batch(i, inputs); }, how, pool_);
+        [&](std::int64_t i, std::vector<Tensor>* inputs) { return batch(i, inputs); }, how, comm_, pool_);
+    gather_sample();
     if (result.batches == 0) fail("there is no data to calibrate with");
-    if (!options_.save_stats.empty()) result.save(options_.save_stats);
+    if (!options_.save_stats.empty() && comm_.rank() == 0) result.save(options_.save_stats);
     return result;
   }
 
@@ -301,10 +321,12 @@ class Ptq {
   void equalize_channels() {
     stage("equalization", 0, 0);
     std::vector<Tensor> inputs;
-    for (std::int64_t i = 0; i < 4 && batch(i, &inputs); ++i) {
-    }
+    auto samples = [&] { return static_cast<std::int64_t>(sample_.size()) * kSamplePart; };
+    for (std::int64_t i = comm_.rank(); samples() < kSampleSize && batch(i, &inputs);) i += comm_.size();
+    gather_sample();
     equalize(graph_, sample_, pool_);
     sample_.clear();
+    sample_batches_.clear();
   }
 
   QuantizeReport judge(const Graph& quantized, const Calibration& calibration) {
@@ -366,12 +388,14 @@ class Ptq {
   }
 
   const QuantizeOptions& options_;
+  Comm& comm_;
   Algorithm algorithm_;
   const BatchGenerator& generator_;
   ThreadPool pool_;
   Graph graph_;
   Points points_;
   Sample sample_;
+  std::vector<std::int64_t> sample_batches_;  // of which batch each part of it is
   std::map<ValueId, Choice> choices_;
   std::map<ValueId, float> thresholds_;
   std::map<ValueId, QuantizedWeight> weights_;
@@ -382,7 +406,13 @@ class Ptq {
 
 Model quantize(const Model& model, const BatchGenerator& batches, const QuantizeOptions& options,
                QuantizeReport* report) {
-  return Ptq(model, batches, options).run(report);
+  return *Ptq(model, batches, options, *alone()).run(report);
+}
+
+std::optional<Model> quant::quantize_together(const Model& model, const BatchGenerator& batches,
+                                              const QuantizeOptions& options, QuantizeReport* report,
+                                              Comm& comm) {
+  return Ptq(model, batches, options, comm).run(report);
 }
 
 }  // namespace octet

@@ -77,7 +77,7 @@ TEST_P(CommandPage, EveryFlagIsDescribed) {
 
 INSTANTIATE_TEST_SUITE_P(All, CommandPage,
                          testing::Values("info", "run", "infer", "eval", "ptq", "convert", "bench", "compare",
-                                         "completion"),
+                                         "launch", "completion"),
                          [](const auto& info) { return std::string(info.param); });
 
 TEST(DocsTest, PatternsMatchWhatTheyShould) {

@@ -56,7 +56,7 @@ TEST(Main, HelpFitsInto100Columns) {
 TEST(Main, UnknownCommandsGetASuggestion) {
   expect_one_line_error(run_octet({"covnert"}), "unknown command 'covnert'; did you mean 'convert'?");
   expect_one_line_error(run_octet({"bake"}),
-                        "octet has info, run, infer, eval, ptq, convert, bench, compare, completion");
+                        "octet has info, run, infer, eval, ptq, convert, bench, compare, launch, completion");
   expect_one_line_error(run_octet({}), "a command is missing");
   expect_one_line_error(run_octet({"--quick", "info"}), "--quick");
   expect_one_line_error(run_octet({"help", "inof"}), "did you mean 'info'?");

@@ -76,6 +76,24 @@ TEST(PtqCommand, MistakesGetOneClearLine) {
   EXPECT_THAT(error_of(box, {"--data_dir", "photos", "--use_gpu", "True"}), HasSubstr("gpu"));
 }
 
+TEST(PtqCommand, SeveralProcessesMakeTheModelOfOne) {
+  Sandbox box;
+  for (const char* extra : {"--two_pass=False", "--two_pass=True", "--algo=mse", "--equalize=True"}) {
+    std::vector<std::string> words = {
+        "ptq", "--model_path", "scores", "--data_dir", "photos", "--batch_size", "1",  "--resize-size",
+        "4",   "--crop-size",  "4",      "--threads",  "1",      "--algo",       "KL", extra};
+    std::vector<std::string> one = words, three = {"launch", "--nproc", "3"};
+    one.insert(one.end(), {"--output_dir", "one"});
+    three.insert(three.end(), words.begin(), words.end());
+    three.insert(three.end(), {"--output_dir", "three"});
+    ASSERT_EQ(run_octet(one, box.path()).exit_code, 0);
+    ProgramResult result = run_octet(three, box.path());
+    ASSERT_EQ(result.exit_code, 0) << result.err;
+    for (const char* file : {"__model__", "__params__", "ptq_report.json"})
+      EXPECT_EQ(read_file(box / "one" / file), read_file(box / "three" / file)) << extra << " " << file;
+  }
+}
+
 TEST(PtqCommand, AQuantizedModelIsRefused) {
   Sandbox box;
   ASSERT_EQ(ptq(box, {"--data_dir", "x.npy"}).exit_code, 0);

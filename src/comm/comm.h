@@ -1,0 +1,30 @@
+#pragma once
+#include <memory>
+#include <string>
+#include <vector>
+
+// Several processes that work on one job.
+namespace octet {
+
+class Comm {
+ public:
+  virtual ~Comm() = default;
+  virtual int rank() const = 0;
+  virtual int size() const = 0;
+  // What each process gives, in the order of ranks, at rank 0; nothing elsewhere.
+  virtual std::vector<std::string> gather(const std::string& mine) = 0;
+  // What rank 0 gives, everywhere.
+  virtual std::string broadcast(const std::string& text) = 0;
+};
+
+// The processes that mpirun started together with this one, or this one alone. MPI is loaded only then (the
+// module liboctet_mpi.so, beside the program or in ../lib/octet), so nobody else needs it.
+std::unique_ptr<Comm> connect();
+
+// This process alone.
+std::unique_ptr<Comm> alone();
+
+// Whether mpirun started this process with others.
+bool is_one_of_several();
+
+}  // namespace octet
