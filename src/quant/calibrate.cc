@@ -96,12 +96,14 @@ void put_together(std::map<std::string, Histogram>& histograms, Comm& comm) {
   nlohmann::json mine = nlohmann::json::object();
   for (const auto& [name, histogram] : histograms) mine[name] = histogram.counts;
   std::map<std::string, std::vector<double>> sums;
-  for (const std::string& part : comm.gather(to_bytes(mine)))
-    for (const auto& [name, counts] : nlohmann::json::from_cbor(part).items()) {
+  for (const std::string& bytes : comm.gather(to_bytes(mine))) {
+    nlohmann::json part = nlohmann::json::from_cbor(bytes);
+    for (const auto& [name, counts] : part.items()) {
       std::vector<double>& sum = sums[name];
       sum.resize(counts.size());
       for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += counts[i].get<double>();
     }
+  }
   nlohmann::json all = nlohmann::json::from_cbor(comm.broadcast(to_bytes(sums)));
   for (auto& [name, histogram] : histograms) histogram.counts = all.at(name).get<std::vector<double>>();
 }
