@@ -29,6 +29,23 @@ std::vector<Shape> shapes_at(const Graph& graph, std::int64_t size) {
   return shapes;
 }
 
+// Integer layers add integers: what lies in front of a dequantize node takes the place of the floats behind
+// it.
+void use_integers(const Graph& graph, const std::vector<Node*>& maker, Node& layer, int slot) {
+  const Node* dequantize = maker[static_cast<std::size_t>(input_of(layer, slot))];
+  if (!layer.op.starts_with('q') || !dequantize || dequantize->op != "dequantize") return;
+  const Tensor& scale = graph.value(dequantize->inputs[1]).constant;
+  std::int64_t bits = attr<std::int64_t>(*dequantize, "bits");
+  if (graph.value(dequantize->inputs[0]).dtype != DType::kInt8 || scale.empty() || scale.size() != 1 ||
+      scale.dtype() != DType::kFloat32 || attr<std::string>(*dequantize, "unit") != "abs_max" || bits < 2 ||
+      bits > 8)
+    return;
+  double step = static_cast<double>(scale.aligned().data<float>()[0]) / ((1 << (bits - 1)) - 1);
+  if (static_cast<float>(step) <= 0) return;
+  set_input(layer, slot, dequantize->inputs[0]);
+  layer.attrs["residual_step"] = static_cast<double>(static_cast<float>(step));
+}
+
 }  // namespace
 
 void fuse_residual(Graph& graph) {
@@ -66,6 +83,7 @@ void fuse_residual(Graph& graph) {
     if (input_of(*layer, slot) != kNoValue || graph.value(other).dtype != DType::kFloat32) continue;
     if (!same_shape(sum, other)) continue;
     set_input(*layer, slot, other);
+    use_integers(graph, maker, *layer, slot);
     ValueId result = add.outputs[0];
     take_over(*layer, add);
     maker[static_cast<std::size_t>(result)] = layer;

@@ -50,7 +50,8 @@ void fuse_scale(Graph& graph);
 // is dead.
 void fold_scale(Graph& graph);
 
-// A tensor of equal shape that is added to what a convolution or product makes becomes its residual.
+// A tensor of equal shape that is added to what a convolution or product makes becomes its residual: an
+// integer one takes it as int8 where it is dequantized for the addition.
 void fuse_residual(Graph& graph);
 
 // An activation function behind an op with an epilogue goes into it.

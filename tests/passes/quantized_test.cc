@@ -148,6 +148,22 @@ TEST(LowerToInteger, ABiasAlongTheWidthIsNoBias) {
   expect_same(before, after, ramp({1, 3, 4, 4}, 5));
 }
 
+TEST(FuseResidual, IntegerLayersAddIntegers) {
+  Builder b;
+  ValueId x = b.input("x", {kUnknown, 4, 6, 6});
+  ValueId scale = b.constant("s", Tensor::of<float>({1}, {1.0f}));
+  ValueId dq = b.op("dequantize", {b.op("quantize", {x, scale}), scale});
+  ValueId w =
+      b.op("dequantize", {b.constant("w", integers_as_floats({4, 4, 1, 1}).cast(DType::kInt8)), scale});
+  Graph before = b.build({b.relu(b.add(b.conv2d(dq, w), dq))}), after = before;
+  lower(after);
+  fuse_residual(after);
+  remove_dead_nodes(after);
+  EXPECT_EQ(count(after, "dequantize") + count(after, "add"), 0);
+  EXPECT_EQ(after.value(after.nodes[1].inputs[5]).dtype, DType::kInt8);
+  expect_same(before, after, ramp({2, 4, 6, 6}, 5));
+}
+
 TEST(RemoveDeadNodes, DropsWhatNobodyReads) {
   Builder b;
   ValueId x = b.input("x", {4});

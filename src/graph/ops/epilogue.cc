@@ -62,7 +62,10 @@ void infer_linear_epilogue(const Node& node, Inputs inputs, std::size_t first, c
     require_vector(*bias, "bias", channels);
   }
   if (const ValueInfo* residual = input_at(inputs, first + 2)) {
-    require_float(*residual, "residual");
+    bool integers = residual->dtype == DType::kInt8;
+    if (!integers) require_float(*residual, "residual");
+    if (integers && !(node.op.starts_with('q') && attr<double>(node, "residual_step") > 0))
+      fail("residual is int8, which needs an integer op and a residual_step above 0");
     require_rank(*residual, "residual", out.size());
     for (std::size_t i = 0; i < out.size(); ++i)
       merge_dims(residual->shape[i], out[i], "a dimension of residual and of the output");

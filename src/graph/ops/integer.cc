@@ -101,11 +101,12 @@ void infer_qlut(const Node&, Inputs inputs, Outputs outputs) {
   outputs[0] = {DType::kInt8, inputs[0]->shape, nullptr};
 }
 
-// An epilogue, and the range of x.
+// An epilogue, the range of x, and what one integer of the residual is worth.
 std::vector<AttrSpec> linear_attrs(std::vector<AttrSpec> attrs) {
   attrs = with_epilogue(std::move(attrs));
   attrs.push_back({"x_min", std::int64_t{-128}});
   attrs.push_back({"x_max", std::int64_t{127}});
+  attrs.push_back({"residual_step", 0.0});
   return attrs;
 }
 

@@ -41,7 +41,12 @@ std::int64_t task_count(int threads) {
 simd::Int8Target int8_target(const KernelArgs& args, const Epilogue& epilogue) {
   simd::Int8Target target;
   target.epilogue = &epilogue;
-  if (args.input(5)) target.residual = args.input(5)->data<float>().data();
+  if (const Tensor* residual = args.input(5); residual && residual->dtype() == DType::kInt8) {
+    target.residual_integers = residual->data<std::int8_t>().data();
+    target.residual_step = attr<float>(args.node, "residual_step");
+  } else if (residual) {
+    target.residual = residual->data<float>().data();
+  }
   for (Tensor& output : args.outputs) {
     if (output.dtype() == DType::kInt8)
       target.integers = output.mutable_data<std::int8_t>().data();
@@ -53,6 +58,7 @@ simd::Int8Target int8_target(const KernelArgs& args, const Epilogue& epilogue) {
 
 simd::Int8Target advance(simd::Int8Target target, std::int64_t elements) {
   if (target.residual) target.residual += elements;
+  if (target.residual_integers) target.residual_integers += elements;
   if (target.floats) target.floats += elements;
   if (target.integers) target.integers += elements;
   return target;

@@ -59,8 +59,13 @@ std::vector<float> AddBias::columns(const float* sums, std::int64_t count, std::
 }
 
 Store::Store(const KernelArgs& args, const Tensor* residual, const Tensor* out_scale)
-    : epilogue_(read_epilogue(args.node, out_scale)),
-      residual_(residual ? residual->data<float>().data() : nullptr) {
+    : epilogue_(read_epilogue(args.node, out_scale)) {
+  if (residual && residual->dtype() == DType::kInt8) {
+    residual_integers_ = residual->data<std::int8_t>().data();
+    residual_step_ = attr<float>(args.node, "residual_step");
+  } else if (residual) {
+    residual_ = residual->data<float>().data();
+  }
   for (Tensor& output : args.outputs) {
     if (output.dtype() == DType::kInt8)
       integers_ = output.mutable_data<std::int8_t>().data();
@@ -104,6 +109,9 @@ void Store::activate(float* values, std::int64_t count) const {
 void Store::operator()(float* values, std::int64_t count, std::int64_t index) const {
   if (residual_)
     for (std::int64_t i = 0; i < count; ++i) values[i] += residual_[index + i];
+  if (residual_integers_)
+    for (std::int64_t i = 0; i < count; ++i)
+      values[i] += static_cast<float>(residual_integers_[index + i]) * residual_step_;
   activate(values, count);
   if (integers_) quantize_run(values, count, epilogue_.quantizer, integers_ + index);
   if (floats_) std::copy_n(values, count, floats_ + index);

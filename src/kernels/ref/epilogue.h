@@ -22,6 +22,8 @@ class Store {
 
   Epilogue epilogue_;
   const float* residual_ = nullptr;
+  const std::int8_t* residual_integers_ = nullptr;
+  float residual_step_ = 0;
   float* floats_ = nullptr;
   std::int8_t* integers_ = nullptr;
 };

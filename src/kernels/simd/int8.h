@@ -57,7 +57,9 @@ struct Int8Panel {
 // Where the results go: element (r, c) to base + r * stride + c. Pointers may be null: no such thing.
 struct Int8Target {
   const Epilogue* epilogue = nullptr;
-  const float* residual = nullptr;
+  const float* residual = nullptr;  // this or
+  const std::int8_t* residual_integers = nullptr;
+  float residual_step = 0;  // what one of them is worth
   float* floats = nullptr;
   std::int8_t* integers = nullptr;
   std::int64_t stride = 0;

@@ -19,8 +19,8 @@ struct ByteClamp {
     const Quantizer& q = epilogue.quantizer;
     bool relu6 = epilogue.activation == Activation::kRelu6;
     bool clamps = relu6 || epilogue.activation == Activation::kRelu;
-    possible = target.integers && !target.floats && !target.residual && !q.away &&
-               (clamps || epilogue.activation == Activation::kNone);
+    possible = target.integers && !target.floats && !target.residual && !target.residual_integers &&
+               !q.away && (clamps || epilogue.activation == Activation::kNone);
     if (!possible) return;
     multiplier = q.multiplier;
     high = q.high;
@@ -91,12 +91,16 @@ template <int kVectors>
                                  [=](Floats x, std::int64_t) { return clamped(x); });
   }
   const float* residual = target.residual;
+  const std::int8_t* residual_integers = target.residual_integers;
+  const Floats step = all(target.residual_step);
   float* floats = target.floats;
   with_activation(*target.epilogue, [&](auto activation) {
     with_rounding(target.epilogue->quantizer, [&](auto quantize) {
       finish_rows<kVectors>(sums, rows, multipliers, biases, to, stride, -128,
                             [=](Floats x, std::int64_t at) {
                               if (residual) x = add(x, load(residual + at));
+                              if (residual_integers)
+                                x = add(x, mul(to_floats(load_int8(residual_integers + at)), step));
                               x = activation(x);
                               if (floats) store(floats + at, x);
                               return round_to_ints(quantize(x));
@@ -113,21 +117,24 @@ void finish(const std::int32_t* sums, std::int64_t rows, const float* multiplier
   Int8Target part = target;
   std::int64_t start = first * target.stride;
   if (part.residual) part.residual += start;
+  if (part.residual_integers) part.residual_integers += start;
   if (part.floats) part.floats += start;
   if (part.integers) part.integers += start;
   if (columns == kWidth) return finish_whole<kVectors>(sums, rows, multipliers, biases, part);
 
   // Vectors would reach beyond the last channel: row by row over memory that has room for them.
   alignas(64) float residual[kWidth] = {}, floats[kWidth];
-  std::int8_t integers[kWidth];
+  std::int8_t integers[kWidth], residual_integers[kWidth] = {};
   auto copy = [&](auto* to, const auto* from) { std::memcpy(to, from, columns * sizeof *to); };
   Int8Target row = part;
   if (part.residual) row.residual = residual;
+  if (part.residual_integers) row.residual_integers = residual_integers;
   if (part.floats) row.floats = floats;
   if (part.integers) row.integers = integers;
   for (std::int64_t r = 0; r < rows; ++r, sums += kWidth) {
     std::int64_t at = r * target.stride;
     if (part.residual) copy(residual, part.residual + at);
+    if (part.residual_integers) copy(residual_integers, part.residual_integers + at);
     finish_whole<kVectors>(sums, 1, multipliers, biases, row);
     if (part.floats) copy(part.floats + at, floats);
     if (part.integers) copy(part.integers + at, integers);

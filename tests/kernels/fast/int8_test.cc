@@ -57,6 +57,9 @@ void expect_conv(const Layer& layer, Range range, int size) {
   attrs["activation"] = std::string("hard_swish");
   expect_as_reference("qconv2d", {x, w, multiplier, bias, scale, random_floats(out, 5)}, attrs, {1, 2, 3, 4},
                       0, 2);
+  attrs["activation"] = std::string("relu");
+  attrs["residual_step"] = 0.013;
+  expect_as_reference("qconv2d", {x, w, multiplier, bias, scale, random_int8s(out, 6)}, attrs, {1, 2, 3, 4});
 }
 
 const std::vector<Layer>& layers() {
