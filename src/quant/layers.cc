@@ -200,39 +200,57 @@ std::map<ValueId, std::vector<double>> mean_errors(const Graph& graph, const Poi
                                                    const std::map<ValueId, QuantizedWeight>& weights,
                                                    const Sample& sample, int bits, ThreadPool& pool) {
   TensorRunner runner(graph, layer_tensors(graph, points, {}), pool);
-  std::map<ValueId, ChannelMeans> means;
+  std::map<ValueId, ShiftEstimate> shifts;
   for (const auto& inputs : sample) {
     runner.run(inputs);
     for (const Layer& layer : points.layers) {
       const Node& node = graph.nodes[static_cast<std::size_t>(layer.node)];
       if (!layer.weights || !thresholds.contains(node.inputs[0])) continue;
       LayerRunner alone(graph, layer, dequantize_weight(weights.at(node.inputs[1])), bits, pool);
-      std::int64_t axis = node.op.starts_with("conv2d") ? 1 : -1;
-      means[node.outputs[0]].add(alone.run(runner[node.inputs[0]], thresholds.at(node.inputs[0])), axis);
-      means[node.outputs[0]].subtract(runner[node.outputs[0]], axis);
+      Tensor found = alone.run(runner[node.inputs[0]], thresholds.at(node.inputs[0]));
+      shifts[node.outputs[0]].add(ShiftEstimate::means_of(runner[node.outputs[0]]),
+                                  ShiftEstimate::means_of(found));
     }
   }
   std::map<ValueId, std::vector<double>> result;
-  for (const auto& [id, mean] : means) result[id] = mean.result();
+  for (const auto& [id, shift] : shifts) result[id] = shift.result();
   return result;
 }
 
-void ChannelMeans::add(const Tensor& x, std::int64_t axis, double sign) {
-  if (axis < 0) axis = x.rank() - 1;
-  sums_.resize(static_cast<std::size_t>(x.dim(static_cast<int>(axis))));
-  auto data = x.data<float>();
-  for_channels(x.shape(), axis, [&](std::size_t c, std::size_t begin, std::size_t end) {
-    double sum = 0;
-    for (std::size_t i = begin; i < end; ++i) sum += static_cast<double>(data[i]);
-    sums_[c] += sign * sum;
-  });
-  if (sign > 0) count_ += static_cast<double>(x.size()) / static_cast<double>(sums_.size());
+ShiftEstimate::Means ShiftEstimate::means_of(const Tensor& tensor) {
+  bool image = tensor.rank() == 4;
+  auto channels = static_cast<std::size_t>(tensor.dim(image ? 1 : -1));
+  auto samples = static_cast<std::size_t>(tensor.rank() > 1 ? tensor.dim(0) : 1);
+  Means means(samples, std::vector<double>(channels));
+  auto data = tensor.data<float>();
+  std::size_t size = data.size() / samples;
+  for_channels(tensor.shape(), image ? 1 : tensor.rank() - 1,
+               [&](std::size_t c, std::size_t begin, std::size_t end) {
+                 double sum = 0;
+                 for (std::size_t i = begin; i < end; ++i) sum += static_cast<double>(data[i]);
+                 means[begin / size][c] += sum * static_cast<double>(channels) / static_cast<double>(size);
+               });
+  return means;
 }
 
-std::vector<double> ChannelMeans::result() const {
-  std::vector<double> means = sums_;
-  for (double& mean : means) mean /= count_;
-  return means;
+void ShiftEstimate::add(const Means& expected, const Means& found) {
+  for (std::size_t n = 0; n < expected.size(); ++n) {
+    std::vector<double>& row = rows_.emplace_back(found[n]);
+    for (std::size_t c = 0; c < row.size(); ++c) row[c] -= expected[n][c];
+  }
+}
+
+std::vector<double> ShiftEstimate::result() const {
+  std::vector<double> result(rows_.empty() ? 0 : rows_[0].size());
+  auto count = static_cast<double>(rows_.size());
+  for (std::size_t c = 0; c < result.size(); ++c) {
+    double sum = 0, squares = 0;
+    for (const auto& row : rows_) sum += row[c], squares += row[c] * row[c];
+    double mean = sum / count;
+    double variance = std::max(0.0, squares / count - mean * mean) / std::max(1.0, count - 1);  // of the mean
+    result[c] = mean * mean > variance ? mean * (1 - variance / (mean * mean)) : 0;
+  }
+  return result;
 }
 
 double output_error(const Graph& expected, const Graph& found, const Sample& sample, ThreadPool& pool) {

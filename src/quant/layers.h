@@ -58,18 +58,18 @@ std::map<ValueId, Choice> choose_thresholds(const Graph& graph, const Points& po
                                             const std::map<ValueId, QuantizedWeight>& weights,
                                             const Sample& sample, int bits, ThreadPool& pool);
 
-// The mean of tensors, a channel, and of differences of tensors.
-class ChannelMeans {
+// How much a tensor is shifted, a channel, as far as a few samples can tell: a mean that differs much from
+// sample to sample counts less (it is shrunk as James and Stein do).
+class ShiftEstimate {
  public:
-  // Axis -1: the last.
-  void add(const Tensor& x, std::int64_t axis) { add(x, axis, 1); }
-  void subtract(const Tensor& x, std::int64_t axis) { add(x, axis, -1); }
+  using Means = std::vector<std::vector<double>>;  // [sample][channel]
+  static Means means_of(const Tensor& tensor);     // channels are dim 1 of images, the last one of others
+
+  void add(const Means& expected, const Means& found);
   std::vector<double> result() const;
 
  private:
-  void add(const Tensor& x, std::int64_t axis, double sign);
-  std::vector<double> sums_;
-  double count_ = 0;  // of what was added
+  Means rows_;
 };
 
 // What quantizing adds to each output channel of the layers on average, by the layers' outputs.

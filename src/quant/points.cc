@@ -58,6 +58,8 @@ class Finder {
       for (int i = 0; i < static_cast<int>(graph_.nodes.size()); ++i)
         if (!is_kept(graph_.nodes[static_cast<std::size_t>(i)])) add_extra(i);
     drop_lonely_extras();
+    check_names("--keep_float", options_.keep_float);
+    check_names("--skip_tensor_list", options_.skip_tensors);
     return std::move(points_);
   }
 
@@ -84,19 +86,31 @@ class Finder {
     });
   }
 
-  bool is_kept(const Node& node) const {
+  bool is_kept(const Node& node) {
     for (ValueId id : node.inputs)
       for (const std::string& name : options_.skip_tensors)
-        if (id != kNoValue && graph_.value(id).name == name) return true;
+        if (id != kNoValue && graph_.value(id).name == name) return note(name);
     for (const std::string& glob : options_.keep_float) {
-      if (matches(glob, paddle_type(graph_, node))) return true;
+      if (matches(glob, paddle_type(graph_, node))) return note(glob);
       for (ValueId id : node.outputs)
-        if (id != kNoValue && matches(glob, graph_.value(id).name)) return true;
+        if (id != kNoValue && matches(glob, graph_.value(id).name)) return note(glob);
       for (ValueId id : node.inputs)
         if (id != kNoValue && graph_.value(id).is_constant() && matches(glob, graph_.value(id).name))
-          return true;
+          return note(glob);
     }
     return false;
+  }
+
+  bool note(const std::string& name) {
+    matched_.insert(name);
+    return true;
+  }
+
+  void check_names(const char* flag, const std::vector<std::string>& names) const {
+    for (const std::string& name : names)
+      if (!matched_.contains(name))
+        fail("{} {}: nothing in the model has this name; `octet info MODEL --graph` lists the names", flag,
+             name);
   }
 
   bool is_float_activation(ValueId id) const {
@@ -225,7 +239,8 @@ class Finder {
   Uses uses_;
   Points points_;
   std::map<ValueId, std::int64_t> axes_;
-  std::vector<int> handed_on_;  // the nodes of points_.groups
+  std::set<std::string> matched_;  // of keep_float and skip_tensors
+  std::vector<int> handed_on_;     // the nodes of points_.groups
 };
 
 }  // namespace

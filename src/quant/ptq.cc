@@ -269,6 +269,7 @@ class Ptq {
   }
 
   void correct_biases() {
+    if (sample_.empty()) return;
     stage("bias correction", 0, 0);
     corrections_ =
         mean_errors(graph_, points_, thresholds_, weights_, sample_, options_.activation_bits, pool_);
@@ -294,7 +295,7 @@ class Ptq {
     QuantizedWeight& weight = weights_.at(n.inputs[1]);
     TensorRunner floats(graph_, {x, y}, pool_), before(build(true), {x}, pool_);
     std::optional<OutputRounding> rounding;
-    ChannelMeans means;  // of the float output
+    std::vector<ShiftEstimate::Means> expected;
     for (const auto& inputs : sample_) {
       floats.run(inputs);
       before.run(inputs);
@@ -303,17 +304,19 @@ class Ptq {
                          static_cast<std::int64_t>(sample_.size()) *
                              OutputRounding::positions(n, weight.integers.shape(), floats[x].shape()));
       rounding->add(floats[x], before[x], thresholds_.at(x), options_.activation_bits);
-      means.add(floats[y], channel_axis(y));
+      expected.push_back(ShiftEstimate::means_of(floats[y]));
     }
     if (OutputRounding::positions(n, weight.integers.shape(), floats[x].shape()) > 0)
       rounding->round(&weight, options_.bias_correction, pool_);
     if (!options_.bias_correction) return;
     TensorRunner now(build(true), {y}, pool_);
-    for (const auto& inputs : sample_) {
-      now.run(inputs);
-      means.subtract(now[y], channel_axis(y));
+    ShiftEstimate shift;
+    for (std::size_t i = 0; i < sample_.size(); ++i) {
+      now.run(sample_[i]);
+      shift.add(expected[i], ShiftEstimate::means_of(now[y]));
     }
-    corrections_[y] = means.result();
+    corrections_[y] = shift.result();
+    for (double& number : corrections_[y]) number = -number;
   }
 
   std::int64_t channel_axis(ValueId y) const { return graph_.value(y).shape.size() == 4 ? 1 : -1; }

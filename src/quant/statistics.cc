@@ -129,27 +129,23 @@ void GrowingHistogram::add(std::span<const float> values, float abs_max, ThreadP
     return;
   }
   float inverse_width = std::ldexp(static_cast<float>(kBins), -exponent_);
-  std::int64_t chunks = chunks_of(values.size()), tasks = std::min<std::int64_t>(pool.threads(), chunks);
+  auto count_into = [&](std::span<const float> part, auto& counts) {
+    std::int32_t bins[512];
+    for (std::size_t at = 0; at < part.size(); at += 512) {
+      std::size_t count = std::min<std::size_t>(512, part.size() - at);
+      bins_of(part.data() + at, static_cast<std::int64_t>(count), inverse_width, kBins - 1, bins);
+      for (std::size_t i = 0; i < count; ++i) ++counts[static_cast<std::size_t>(bins[i])];
+    }
+  };
+  // Tables of their own for several threads are worth it only for large tensors.
+  if (values.size() < 2 * kBins || pool.threads() == 1) return count_into(values, counts_);
+  std::int64_t chunks = chunks_of(values.size()), tasks = pool.threads();
   std::mutex mutex;
   pool.parallel_for(tasks, [&](std::int64_t task) {
-    // Two tables: neighbours often fall into one bin, and then each count would wait for the one before.
-    std::vector<std::uint32_t> even(kBins), odd(kBins);
-    std::int32_t bins[512];
-    for (std::int64_t c = task; c < chunks; c += tasks) {
-      std::span<const float> part = chunk(values, c);
-      for (std::size_t at = 0; at < part.size(); at += 512) {
-        std::size_t count = std::min<std::size_t>(512, part.size() - at);
-        bins_of(part.data() + at, static_cast<std::int64_t>(count), inverse_width, kBins - 1, bins);
-        std::size_t i = 0;
-        for (; i + 1 < count; i += 2) {
-          ++even[static_cast<std::size_t>(bins[i])];
-          ++odd[static_cast<std::size_t>(bins[i + 1])];
-        }
-        if (i < count) ++even[static_cast<std::size_t>(bins[i])];
-      }
-    }
+    std::vector<std::uint32_t> counts(kBins);
+    for (std::int64_t c = task; c < chunks; c += tasks) count_into(chunk(values, c), counts);
     std::lock_guard lock(mutex);
-    for (std::size_t i = 0; i < kBins; ++i) counts_[i] += std::int64_t{even[i]} + odd[i];
+    for (std::size_t i = 0; i < kBins; ++i) counts_[i] += counts[i];
   });
 }
 

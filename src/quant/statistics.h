@@ -38,7 +38,9 @@ class GrowingHistogram {
  private:
   void grow(int exponent);
 
-  static constexpr int kBins = 1 << 14;
+  // So many that the 2048 bins made of them later are almost those of the data itself, also where they are
+  // sparse.
+  static constexpr int kBins = 1 << 18;
   int exponent_ = kEmpty;  // range = 2^exponent_
   static constexpr int kEmpty = -1000;
   std::vector<std::int64_t> counts_;
