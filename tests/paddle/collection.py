@@ -7,13 +7,19 @@ import unittest
 import cases
 import make_models
 import paddle_side
+import ptq_models
 
 FOLDER = make_models.default_folder()
 
 
+def names():
+    """All models but those that differ from others in their scales alone."""
+    return [name for name in make_models.recipes() if name not in ptq_models.MODELS]
+
+
 def folders(quantized=None):
-    """The folders of all models, or of only those that are (not) quantized."""
-    found = [FOLDER / name for name in make_models.recipes()]
+    """The folders of these models, or of only those that are (not) quantized."""
+    found = [FOLDER / name for name in names()]
     return [f for f in found if quantized is None or cases.load(f).get("quantized", False) == quantized]
 
 

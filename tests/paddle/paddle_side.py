@@ -119,6 +119,12 @@ def _tensors(folder, feed, names):
         return dict(zip(names, executor.run(program, feed=feed, fetch_list=names)))
 
 
+def _parameters(folder):
+    scope, _, program = _static_program(folder, _stamp(folder))
+    names = [var.name for var in program.list_vars() if var.persistable and var.name not in ("feed", "fetch")]
+    return {name: np.array(scope.find_var(name).get_tensor()) for name in names}
+
+
 def _program(folder):
     fields = ("i", "f", "s", "ints", "floats", "strings", "b", "bools", "block_idx", "l", "blocks_idx", "longs", "float64s",
               "var_name", "vars_name", "float64", "scalar", "scalars")
@@ -168,6 +174,10 @@ class Paddle:
     def tensors(self, folder, feed, names):
         """The inner tensors `names` as Paddle computes them without any IR optimisation."""
         return self._ask(_tensors, folder, feed, names)
+
+    def parameters(self, folder):
+        """All parameters as Paddle loads them."""
+        return self._ask(_parameters, folder)
 
     def program(self, folder):
         """Its ops, where a variable that is written again has a new name from there on."""

@@ -11,7 +11,6 @@ import numpy as np
 
 import cases
 import collection
-import make_models
 import octet_side
 import paddle_side
 
@@ -72,7 +71,7 @@ class RoundTripTest(collection.PaddleTestCase):
         return [(name, f, e) for (name, e), f in zip(expected.items(), found.values())]
 
 
-for model in make_models.recipes():
+for model in collection.names():
     for method in ("convert", "rewrite") if REWRITE_TOOL else ("convert",):
         setattr(RoundTripTest, f"test_{method}_{model}",
                 lambda self, folder=collection.FOLDER / model, method=method: getattr(self, f"check_{method}")(folder))
