@@ -6,7 +6,7 @@ BUILD = cmake --build -j $(JOBS) --preset
 # The Python tests are registered when CMake knows the Python that has Paddle, the fuzz run when it knows the targets.
 TEST_OPTIONS = -DOCTET_PYTHON=$$(tools/setup --python) -DOCTET_FUZZ_BUILD=$(CURDIR)/build/fuzz
 
-.PHONY: help setup build test quickstart bench bench-peers format lint asan tsan neon fuzz install clean
+.PHONY: help setup build test quickstart bench bench-peers bench-accuracy format lint asan tsan neon fuzz install clean
 
 help:
 	@sed -n 's/^## //p' $(MAKEFILE_LIST)
@@ -42,6 +42,11 @@ bench: setup
 ## make bench-peers  octet against OpenVINO, ONNX Runtime, Paddle, ncnn and MNN; writes bench/results/peers.md
 bench-peers:
 	@bench/peers/run $(PEERS)
+
+## make bench-accuracy  int8 models of octet, ONNX Runtime, NNCF and PaddleSlim, and the time it takes to make them; PICTURES=DIR has
+##                   labelled pictures and list.txt; writes bench/results/accuracy.md
+bench-accuracy:
+	@bench/accuracy/run $(if $(PICTURES),--pictures $(PICTURES)) $(ACCURACY)
 
 ## make format       clang-format on every source
 format: setup

@@ -1,0 +1,231 @@
+#!/usr/bin/env python3
+"""Quantizes the same networks with octet, ONNX Runtime, NNCF and PaddleSlim, from the same pictures, and writes bench/results/accuracy.md.
+
+    make bench-accuracy PICTURES=DIR              everything; an hour at first (PaddleSlim's KL), then what peers made is kept
+    bench/accuracy/run --pictures DIR --only lite0     a part: lite0, fashion or ptq
+
+DIR has list.txt with a line "file label" for each picture, labels being ImageNet's classes. Of five consecutive lines the first two
+are for calibration, the others for evaluation.
+"""
+
+import argparse
+import hashlib
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+
+import numpy as np
+
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
+sys.path.insert(0, str(HERE.parent / "peers"))
+import environments  # noqa: E402
+import main as peers  # noqa: E402
+import quantize  # noqa: E402
+import report  # noqa: E402
+import timing  # noqa: E402
+
+OCTET = {
+    "octet": [],
+    "octet, adaround": ["--round_type", "adaround"],
+    "octet, auto, deploy paddle": ["--deploy", "paddle"],
+} | {f"octet, {algo}": ["--algo", algo] for algo in ("KL", "hist", "mse", "emd", "avg", "abs_max", "ptf")}
+FASHION = ("octet", "octet, adaround", "octet, hist", "PaddleSlim, hist", "PaddleSlim, mse", "PaddleSlim, avg")
+
+
+def say(text):
+    print(f"bench/accuracy: {text}", file=sys.stderr, flush=True)
+
+
+def key_of(*parts):
+    key = hashlib.sha256(environments.pins_hash("engines").encode())
+    for part in parts:
+        key.update(part if isinstance(part, bytes) else part.read_bytes())
+    return key.hexdigest()[:12]
+
+
+def child(script, *arguments):
+    """Runs a script of this folder; what it prints is only shown when it fails."""
+    environment = os.environ | {"FLAGS_enable_pir_api": "0", "GLOG_minloglevel": "2", "PYTHONHASHSEED": "0"}
+    with tempfile.TemporaryDirectory() as scratch:
+        result = subprocess.run([sys.executable, HERE / script, *map(str, arguments)], cwd=scratch, env=environment, stdout=subprocess.PIPE,
+                                stderr=subprocess.STDOUT, text=True, errors="replace")
+    if result.returncode != 0:
+        raise RuntimeError(peers.last_line(result.stdout))
+
+
+def made(folder, make):
+    """`folder`, made by make(folder) unless it is there; an interrupted run leaves nothing that looks complete."""
+    if not folder.exists():
+        unfinished = folder.with_name(f".{folder.name}.{os.getpid()}")
+        unfinished.mkdir(parents=True)
+        try:
+            make(unfinished)
+            unfinished.rename(folder)
+        finally:
+            shutil.rmtree(unfinished, ignore_errors=True)
+    return folder
+
+
+def network_folder(name, pictures):
+    parts = [HERE / "nets.py", HERE.parent / "peers" / "networks.py"] + ([pictures / "list.txt"] if pictures else [])
+
+    def make(folder):
+        say(f"{name}: making it and its pictures ...")
+        child("nets.py", name, folder, *([pictures] if pictures else []))
+
+    return made(environments.CACHE / f"accuracy-{name}-{key_of(*parts)}", make)
+
+
+def peer_model(variant, network):
+    """The folder of a peer's int8 model with its answers."""
+    def make(folder):
+        say(f"{network.name}: {variant} ...")
+        child("quantize.py", variant, network, folder)
+        if not variant.startswith("PaddleSlim"):
+            child("answers.py", folder, network, folder / "answers.npy")
+
+    name = "".join(c if c.isalnum() else "-" for c in variant)
+    return made(network / f"{name}-{key_of(HERE / 'quantize.py', HERE / 'answers.py')}", make)
+
+
+def octet_answers(program, model, network, out):
+    """All views through octet's runtime, some pictures at a time."""
+    answers = []
+    for file in sorted(network.glob("views_*.npy")):
+        view, parts = np.load(file, mmap_mode="r"), []
+        for start in range(0, len(view), 50):
+            np.save(out / "x.npy", view[start : start + 50])
+            subprocess.run([program, "run", "--model", model, "--input", out / "x.npy", "--output", out / "y.npy"], check=True,
+                           stdout=subprocess.DEVNULL)
+            parts.append(np.load(out / "y.npy"))
+        answers.append(np.concatenate(parts))
+    return np.stack(answers)
+
+
+def size(folder):
+    return sum(f.stat().st_size for f in folder.iterdir() if f.suffix in (".onnx", ".xml", ".bin", ".pdmodel", ".pdiparams") or f.name.startswith("__"))
+
+
+def judge(answers, reference, labels):
+    """How good the answers (views, pictures, classes) are; labels are those of the pictures, the first view of which is unchanged."""
+    def softmax(x):
+        e = np.exp(x - x.max(-1, keepdims=True))
+        return e / e.sum(-1, keepdims=True)
+
+    answers, reference = answers.astype(np.float64), reference.astype(np.float64)
+    best = np.argsort(-answers[0], -1)
+    p, q = softmax(reference), softmax(answers)
+    same = answers.argmax(-1) == reference.argmax(-1)
+    cosine = (answers * reference).sum(-1) / np.linalg.norm(answers, axis=-1) / np.linalg.norm(reference, axis=-1)
+    return {"top1": float(np.mean(best[:, 0] == labels)), "top5": float(np.mean((best[:, :5] == labels[:, None]).any(1))),
+            "agreement": float(same[0].mean()), "agreement_views": float(same.mean()), "pictures": labels.size, "views": same.size,
+            "cosine": float(cosine.mean()), "divergence": float((p * (np.log(p + 1e-12) - np.log(q + 1e-12))).sum(-1).mean())}
+
+
+def compare(name, network, variants, program):
+    """A row for each variant."""
+    labels, rows = np.load(network / "truth.npy"), []
+    with tempfile.TemporaryDirectory() as scratch:
+        scratch = pathlib.Path(scratch)
+        reference = octet_answers(program, network, network, scratch)
+        rows.append({"name": "fp32", "bytes": (network / "inference.pdiparams").stat().st_size + (network / "inference.pdmodel").stat().st_size}
+                    | judge(reference, reference, labels))
+        for variant in variants:
+            try:
+                if variant in OCTET:
+                    say(f"{name}: {variant} ...")
+                    folder = scratch / "int8"
+                    start = time.monotonic()
+                    subprocess.run([program, "ptq", "--model_path", network, "--data_dir", network / "calibrate.npy", "--output_dir", folder,
+                                    *OCTET[variant]], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+                    seconds = time.monotonic() - start
+                else:
+                    folder = peer_model(variant, network)
+                    seconds = float((folder / "seconds").read_text())
+                stored = folder / "answers.npy"
+                answers = np.load(stored) if stored.exists() else octet_answers(program, folder, network, scratch)
+                rows.append({"name": variant, "bytes": size(folder), "seconds": seconds} | judge(answers, reference, labels))
+            except (RuntimeError, subprocess.CalledProcessError) as error:
+                reason = peers.last_line(error.stderr or "") if isinstance(error, subprocess.CalledProcessError) else str(error)
+                rows.append({"name": variant, "failed": reason})
+            say(f"{name}: {json.dumps(rows[-1])}")
+    return rows
+
+
+def accuracy_table(rows):
+    lines = []
+    for row in rows:
+        if "failed" in row:
+            lines.append([row["name"]] + [""] * 7 + [f"failed: {row['failed']}"])
+            continue
+        lines.append([row["name"], f"{row['top1']:.2%}", f"{row['top5']:.2%}", f"{row['agreement']:.2%}", f"{row['agreement_views']:.2%}",
+                      f"{row['cosine']:.5f}", f"{row['divergence']:.5f}", f"{row['bytes'] / 1e6:.2f}",
+                      f"{row['seconds']:.1f}" if "seconds" in row else ""])
+    return report.table(["", "top-1:", "top-5:", "agreement:", "agreement, all views:", "cosine:", "KL divergence:", "MB:", "seconds:"], lines)
+
+
+def best_rows(rows):
+    """octet's default and the best of each peer, by agreement over all views and then by divergence."""
+    groups = {}
+    for row in rows:
+        if "failed" not in row:
+            groups.setdefault(row["name"].split(",")[0], []).append(row)
+    return [row for name in ("fp32", "octet") for row in groups.get(name, [])[:2]] + \
+        [min(group, key=lambda row: (-row["agreement_views"], row["divergence"])) for name, group in groups.items() if name not in ("fp32", "octet")]
+
+
+def page(results):
+    parts = ["# Accuracy of int8 models\n\nWritten by `make bench-accuracy`; accuracy.json has the numbers.\n",
+             f"Measured on: {results['cpu']}; octet {results['octet']}, {results['date']}.\n"]
+    if "lite0" in results:
+        rows = results["lite0"]
+        views, pictures = rows[0]["views"], rows[0]["pictures"]
+        parts.append(
+            f"## EfficientNet-Lite0 with its ImageNet weights\n\nCalibrated on 100 pictures, evaluated on {pictures} others. Agreement is how often a "
+            f"model's first answer is that of fp32, on the {pictures} pictures and on {views} views (each picture as it is, flipped, enlarged, and cut "
+            "out at the corners, flipped or not); cosine and KL divergence, of logits and of probabilities from fp32's, are means over all views. "
+            "octet's and PaddleSlim's models run in octet (whose integers are Paddle's; tests/paddle), NNCF's in OpenVINO, those of ONNX Runtime there "
+            "without fused kernels, which saturate on CPUs without VNNI. Seconds are for quantizing alone with everything loaded; octet's are of the "
+            "whole program.\n\n### octet and the best of each peer\n\n" + accuracy_table(best_rows(rows)) + "\n### All\n\n" + accuracy_table(rows))
+    if "fashion" in results:
+        parts.append("## mobilenet_v3_small on Fashion-MNIST\n\npaddle.vision's network, trained for some minutes on 48x48 pictures; evaluated on the "
+                     "10,000 of the test set.\n\n" + accuracy_table(results["fashion"]))
+    if "ptq" in results:
+        parts.append(timing.section(results["ptq"]))
+    return "\n".join(parts)
+
+
+def main():
+    parser = argparse.ArgumentParser(prog="bench/accuracy/run", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--pictures", type=pathlib.Path, help="a folder with list.txt; needed for lite0")
+    parser.add_argument("--only", choices=("lite0", "fashion", "ptq"), action="append", help="a part; may be repeated")
+    parser.add_argument("--paddle-images", type=int, default=320, help="how many PaddleSlim's KL is timed with: 320 take half an hour")
+    parser.add_argument("--octet", type=pathlib.Path, default=ROOT / "build" / "release" / "octet", help="for instance of another build")
+    options = parser.parse_args()
+    wanted = options.only or ["lite0", "fashion", "ptq"]
+    if "lite0" in wanted and not options.pictures:
+        sys.exit("bench/accuracy: error: --pictures DIR is missing: a folder of labelled pictures with list.txt; or --only fashion, --only ptq")
+    stored = ROOT / "bench" / "results" / "accuracy.json"
+    results = json.loads(stored.read_text()) if stored.exists() else {}
+    results |= {"cpu": peers.describe_cpu(), "octet": peers.describe_octet(), "date": time.strftime("%Y-%m-%d")}
+    if "lite0" in wanted:
+        network = network_folder("efficientnet_lite0", options.pictures.resolve())
+        results["lite0"] = compare("efficientnet_lite0", network, [*OCTET, *quantize.IMAGENET], options.octet)
+    if "fashion" in wanted:
+        results["fashion"] = compare("fashion", network_folder("fashion", None), FASHION, options.octet)
+    if "ptq" in wanted:
+        results["ptq"] = timing.measure(network_folder("mobilenet_v3_small", None), options.octet, options.paddle_images, say)
+    stored.parent.mkdir(exist_ok=True)
+    stored.write_text(json.dumps(results, indent=1) + "\n")
+    (stored.parent / "accuracy.md").write_text(page(results))
+    print(page(results))
+
+
+if __name__ == "__main__":
+    main()
