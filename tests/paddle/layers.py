@@ -3,6 +3,7 @@
 import dataclasses
 
 OBSERVERS = ("moving_average_abs_max_scale",)
+ROUNDERS = ("fake_quantize_dequantize_moving_average_abs_max",)  # to integers and back in one
 QUANTIZERS = ("fake_quantize_range_abs_max", "fake_quantize_moving_average_abs_max", "quantize_linear")
 
 
@@ -30,9 +31,11 @@ def quantizers(program):
 
 
 def layers(program):
-    """Each stretch of the program between two quantizers' inputs, and from the last ones to the outputs."""
+    """Each stretch of the program between two tensors that are rounded, and from the last ones to the outputs."""
     producers = {name: op for op in program.ops for names in op.outputs.values() for name in names if name not in program.persistable}
-    cuts = {op.input("X") for op in program.ops if is_quantizer(op, program)} | set(program.feeds)
+    quantized = {op.input("X") for op in program.ops if is_quantizer(op, program)}
+    rounded = {op.input("X") for op in program.ops if op.type in ROUNDERS} - program.persistable - quantized - set(program.feeds)
+    cuts = quantized | rounded | set(program.feeds)
 
     def reached(name):
         """The cuts that `name` is computed from."""
@@ -52,7 +55,7 @@ def layers(program):
     for op in program.ops:
         if is_quantizer(op, program) and op.input("X") not in program.feeds:
             result.append(Layer(reached(op.input("X")), op.input("X"), quantizer_output(op), True))
-    result += [Layer(reached(name), name, name, False) for name in program.fetches]
+    result += [Layer(reached(name), name, name, False) for name in (*sorted(rounded), *program.fetches)]
     return result
 
 
