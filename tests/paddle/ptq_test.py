@@ -126,9 +126,9 @@ class SinglePassTest(PtqTestCase):
         batches = self.float_tensors(source, [n for n in expected if n != "x"]) if algo in ("KL", "mse") else []
         for tensor, threshold in expected.items():
             with self.subTest(tensor=tensor):
-                if algo == "KL":  # a divergence is relative by itself; its curve has minima that differ by less, far from each other
+                if algo == "KL":
                     own, least = objectives.compare(objectives.kl_divergences([b[tensor] for b in batches]), found[tensor])
-                    self.assertLessEqual(own - least, OBJECTIVE)
+                    self.assertLessEqual(own, least * (1 + OBJECTIVE))
                 elif algo == "mse":
                     own, least = objectives.compare(objectives.mse_losses([b[tensor] for b in batches]), found[tensor])
                     self.assertLessEqual(own, least * (1 + OBJECTIVE))

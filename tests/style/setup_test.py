@@ -8,7 +8,7 @@ import unittest
 
 TOOL = pathlib.Path(__file__).resolve().parents[2] / "tools" / "setup"
 REAL = "bash cat comm dirname env flock grep mkdir rm sed sha256sum sort tail touch uname".split()
-PROGRAMS = "make g++ cmake ninja ccache clang++ clang-format-14 clang-tidy".split()
+PROGRAMS = "make g++ cmake ninja ccache mpirun clang++ clang-format-14 clang-tidy".split()
 
 STAND_INS = {
     "id": "echo 0",
