@@ -1,5 +1,7 @@
 #include "quant/calibrate.h"
 
+#include <mutex>
+
 #include "base/error.h"
 #include "base/file.h"
 #include "runtime/executor.h"
@@ -50,22 +52,46 @@ Calibration Calibration::load(const std::string& path) {
 
 namespace {
 
+// Runs the graph on batches, several at a time, and shows the watched tensors. What is made of them may not
+// depend on the order of batches.
 class Watcher {
  public:
   Watcher(const Graph& graph, const std::set<ValueId>& tensors, ThreadPool& pool)
       : names_(graph.values.size()), pool_(pool) {
     for (ValueId id : tensors) names_[static_cast<std::size_t>(id)] = graph.value(id).name;
     executable_ = prepare(graph, {.observed = {tensors.begin(), tensors.end()}});
-    session_ = std::make_unique<Session>(executable_, pool);
   }
 
-  // Calls see(name, values, samples) for each watched tensor.
-  template <class See>
-  void run(const std::vector<Tensor>& inputs, const See& see) {
-    session_->run(inputs, nullptr, [&](ValueId id, const Tensor& tensor) {
-      auto at = static_cast<std::size_t>(id);
-      if (at >= names_.size() || names_[at].empty() || tensor.dtype() != DType::kFloat32) return;
-      see(names_[at], tensor.data<float>(), tensor.rank() > 0 ? tensor.dim(0) : 1);
+  // next(inputs) gives the number of the next batch, -1: there are no more; see(batch, name, values, samples,
+  // pool) gets each watched tensor. Neither is called twice at once, see for the same tensor.
+  template <class Next, class See>
+  void run(const Next& next, const See& see) {
+    constexpr int kMaxAtOnce = 4;  // each needs memory for the activations of a batch
+    const int at_once = std::min(pool_.threads(), kMaxAtOnce);
+    std::mutex turn;
+    std::map<std::string, std::mutex> locks;
+    for (const std::string& name : names_) locks[name];
+    bool over = false;
+    pool_.parallel_for(at_once, [&](std::int64_t) {
+      ThreadPool threads(pool_.threads() / at_once);
+      Session session(executable_, threads);
+      for (std::vector<Tensor> inputs;;) {
+        std::int64_t batch = -1;
+        {
+          std::lock_guard lock(turn);
+          if (over) return;
+          over = true;  // also when next() throws
+          batch = next(&inputs);
+          over = batch < 0;
+          if (over) return;
+        }
+        session.run(inputs, nullptr, [&](ValueId id, const Tensor& tensor) {
+          auto at = static_cast<std::size_t>(id);
+          if (at >= names_.size() || names_[at].empty() || tensor.dtype() != DType::kFloat32) return;
+          std::lock_guard lock(locks.at(names_[at]));
+          see(batch, names_[at], tensor.data<float>(), tensor.rank() > 0 ? tensor.dim(0) : 1, threads);
+        });
+      }
     });
   }
 
@@ -73,7 +99,6 @@ class Watcher {
   std::vector<std::string> names_;
   ThreadPool& pool_;
   std::shared_ptr<const Executable> executable_;
-  std::unique_ptr<Session> session_;
 };
 
 std::string to_bytes(const nlohmann::json& json) {
@@ -116,33 +141,36 @@ Calibration calibrate(const Graph& graph, const std::set<ValueId>& tensors, cons
   Calibration result;
   Wanted wanted = options.wanted;
   wanted.histogram = wanted.histogram && !options.two_pass;
-  std::vector<Tensor> inputs;
-  // Calls work(batch) for each batch of this process.
-  auto for_batches = [&](const auto& work) {
-    for (std::int64_t batch = comm.rank(); options.batch_num == 0 || batch < options.batch_num;
-         batch += comm.size()) {
-      if (!batches(batch, &inputs)) break;
-      work(batch);
-      if (options.progress) options.progress(batch + 1);
-    }
+  for (ValueId id : tensors) result.tensors[graph.value(id).name];
+  // The batches of this process, one after the other.
+  std::int64_t batch = 0;
+  auto next = [&](std::vector<Tensor>* inputs) {
+    std::int64_t index = batch;
+    bool more = options.batch_num == 0 || index < options.batch_num;
+    if (!more || !batches(index, inputs)) return std::int64_t{-1};
+    batch += comm.size();
+    if (options.progress) options.progress(index + 1);
+    return index;
   };
-  for_batches([&](std::int64_t batch) {
-    watcher.run(inputs, [&](const std::string& name, std::span<const float> values, std::int64_t samples) {
-      result.tensors[name].update(batch, values, samples, wanted, pool);
-    });
-    ++result.batches;
-    result.samples += inputs[0].rank() > 0 ? inputs[0].dim(0) : 1;
-  });
+  batch = comm.rank();
+  watcher.run(
+      [&](std::vector<Tensor>* inputs) {
+        std::int64_t index = next(inputs);
+        if (index < 0) return index;
+        ++result.batches;
+        result.samples += (*inputs)[0].rank() > 0 ? (*inputs)[0].dim(0) : 1;
+        return index;
+      },
+      [&](std::int64_t index, const std::string& name, std::span<const float> values, std::int64_t samples,
+          ThreadPool& threads) { result.tensors.at(name).update(index, values, samples, wanted, threads); });
   result = put_together(result, comm);
   if (!options.two_pass || !options.wanted.histogram) return result;
   for (const auto& [name, statistics] : result.tensors)
     result.exact[name] = {static_cast<double>(statistics.abs_min), static_cast<double>(statistics.abs_max),
                           std::vector<double>(kCoarseBins)};
-  for_batches([&](std::int64_t) {
-    watcher.run(inputs, [&](const std::string& name, std::span<const float> values, std::int64_t) {
-      add_to(result.exact[name], values);
-    });
-  });
+  batch = comm.rank();
+  watcher.run(next, [&](std::int64_t, const std::string& name, std::span<const float> values, std::int64_t,
+                        ThreadPool&) { add_to(result.exact.at(name), values); });
   put_together(result.exact, comm);
   return result;
 }

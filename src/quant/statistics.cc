@@ -25,18 +25,36 @@ std::span<const float> chunk(std::span<const float> values, std::int64_t i) {
 struct Extremes {
   float low = 0, high = 0, smallest = 0;  // smallest: of the magnitudes
   bool finite = true;
+
+  float largest() const { return std::max(std::fabs(low), std::fabs(high)); }  // of the magnitudes
+  void join(const Extremes& other) {
+    low = std::min(low, other.low);
+    high = std::max(high, other.high);
+    smallest = std::min(smallest, other.smallest);
+    finite = finite && other.finite;
+  }
 };
 
+// In lanes, which the compiler makes vectors of.
 OCTET_CLONES Extremes extremes_of(const float* x, std::int64_t count) {
-  float low = x[0], high = x[0], smallest = std::fabs(x[0]), poison = 0;
-  for (std::int64_t i = 0; i < count; ++i) {
-    float magnitude = std::fabs(x[i]);
-    low = x[i] < low ? x[i] : low;
-    high = x[i] > high ? x[i] : high;
-    smallest = magnitude < smallest ? magnitude : smallest;
-    poison += x[i] * 0.0f;  // NaN once an element is not finite
-  }
-  return {low, high, smallest, poison == 0};
+  constexpr int kLanes = 16;
+  float low[kLanes], high[kLanes], smallest[kLanes],
+      poison[kLanes];  // poison: NaN once an element is not finite
+  for (int l = 0; l < kLanes; ++l) low[l] = high[l] = x[0], smallest[l] = std::fabs(x[0]), poison[l] = 0;
+  auto look = [&](float value, int l) {
+    float magnitude = std::fabs(value);
+    low[l] = value < low[l] ? value : low[l];
+    high[l] = value > high[l] ? value : high[l];
+    smallest[l] = magnitude < smallest[l] ? magnitude : smallest[l];
+    poison[l] += value * 0.0f;
+  };
+  std::int64_t i = 0;
+  for (; i + kLanes <= count; i += kLanes)
+    for (int l = 0; l < kLanes; ++l) look(x[i + l], l);
+  for (; i < count; ++i) look(x[i], 0);
+  Extremes result{low[0], high[0], smallest[0], poison[0] == 0};
+  for (int l = 1; l < kLanes; ++l) result.join({low[l], high[l], smallest[l], poison[l] == 0});
+  return result;
 }
 
 OCTET_CLONES void bins_of(const float* x, std::int64_t count, float inverse_width, std::int32_t last,
@@ -216,7 +234,22 @@ void BestThreshold::offer(const BestThreshold& other) {
 void TensorStatistics::update(std::int64_t batch, std::span<const float> values, std::int64_t samples,
                               const Wanted& wanted, ThreadPool& pool) {
   if (values.empty()) return;
-  Extremes all = extremes_of(values.data(), static_cast<std::int64_t>(values.size()));
+  if (samples < 1 || values.size() % static_cast<std::size_t>(samples) != 0) samples = 1;
+  const std::size_t part = values.size() / static_cast<std::size_t>(samples);
+  Extremes all;
+  float sum = 0;  // of the samples' largest magnitudes
+  auto look = [&] {
+    sum = 0;
+    for (std::size_t at = 0; at < values.size(); at += part) {
+      Extremes one = extremes_of(values.data() + at, static_cast<std::int64_t>(part));
+      if (at == 0)
+        all = one;
+      else
+        all.join(one);
+      sum += one.largest();
+    }
+  };
+  look();
   std::vector<float> cleaned;
   if (!all.finite) {
     cleaned.assign(values.begin(), values.end());
@@ -225,24 +258,17 @@ void TensorStatistics::update(std::int64_t batch, std::span<const float> values,
       if (!std::isfinite(value)) value = 0, ++not_finite;
     values = cleaned;
     if (not_finite - before == static_cast<std::int64_t>(values.size())) return;
-    all = extremes_of(values.data(), static_cast<std::int64_t>(values.size()));
+    look();
   }
   bool first = elements == 0;
-  float largest = std::max(std::fabs(all.low), std::fabs(all.high));
+  float largest = all.largest();
   min = first ? all.low : std::min(min, all.low);
   max = first ? all.high : std::max(max, all.high);
   abs_min = first ? all.smallest : std::min(abs_min, all.smallest);
   abs_max = std::max(abs_max, largest);
   elements += static_cast<std::int64_t>(values.size());
-
-  if (samples < 1 || values.size() % static_cast<std::size_t>(samples) != 0) samples = 1;
-  std::size_t part = values.size() / static_cast<std::size_t>(samples);
-  float sum = 0;
-  for (std::size_t at = 0; at < values.size(); at += part) {
-    Extremes e = extremes_of(values.data() + at, static_cast<std::int64_t>(part));
-    sum += std::max(std::fabs(e.low), std::fabs(e.high));
-  }
-  averages.emplace_back(batch, sum / static_cast<float>(samples));
+  averages.emplace(std::upper_bound(averages.begin(), averages.end(), std::pair{batch, 0.0f}), batch,
+                   sum / static_cast<float>(samples));
   if (wanted.histogram) histogram.add(values, largest, pool);
   if (wanted.errors) find_errors(batch, values, largest, wanted, pool);
 }
