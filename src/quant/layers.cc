@@ -155,7 +155,20 @@ void TensorRunner::run(const std::vector<Tensor>& inputs) {
 
 LayerRunner::LayerRunner(const Graph& graph, const Layer& layer, const Tensor& weight, int bits,
                          ThreadPool& pool)
-    : session_(prepare(layer_graph(graph, layer, weight, bits), {}), pool) {}
+    : executable_(prepare(layer_graph(graph, layer, weight, bits), {})), pool_(pool) {}
+
+Tensor LayerRunner::run(const Tensor& x, float threshold) {
+  return execute(executable_, {x, Tensor::of<float>({1}, {threshold})}, pool_)[0];
+}
+
+LayerRunner& LayerRunners::operator()(const Layer& layer) {
+  auto [it, fresh] = runners_.try_emplace(layer.node);
+  ValueId weight = graph_.nodes[static_cast<std::size_t>(layer.node)].inputs[1];
+  if (fresh)
+    it->second =
+        std::make_unique<LayerRunner>(graph_, layer, dequantize_weight(weights_.at(weight)), bits_, pool_);
+  return *it->second;
+}
 
 std::map<ValueId, Choice> choose_thresholds(const Graph& graph, const Points& points,
                                             const std::map<ValueId, std::vector<Choice>>& candidates,
@@ -168,6 +181,7 @@ std::map<ValueId, Choice> choose_thresholds(const Graph& graph, const Points& po
     errors[id].resize(list.size());
   }
   TensorRunner runner(graph, layer_tensors(graph, points, tensors), pool);
+  LayerRunners alone_with(graph, weights, bits, pool);
   for (const auto& inputs : sample) {
     runner.run(inputs);
     std::set<ValueId> judged;
@@ -175,7 +189,7 @@ std::map<ValueId, Choice> choose_thresholds(const Graph& graph, const Points& po
       const Node& node = graph.nodes[static_cast<std::size_t>(layer.node)];
       auto it = candidates.find(node.inputs[0]);
       if (!layer.weights || it == candidates.end()) continue;
-      LayerRunner alone(graph, layer, dequantize_weight(weights.at(node.inputs[1])), bits, pool);
+      LayerRunner& alone = alone_with(layer);
       for (std::size_t c = 0; c < it->second.size(); ++c)
         errors[node.inputs[0]][c] += relative_error(
             alone.run(runner[node.inputs[0]], it->second[c].threshold), runner[node.outputs[0]]);
@@ -200,13 +214,14 @@ std::map<ValueId, std::vector<double>> mean_errors(const Graph& graph, const Poi
                                                    const std::map<ValueId, QuantizedWeight>& weights,
                                                    const Sample& sample, int bits, ThreadPool& pool) {
   TensorRunner runner(graph, layer_tensors(graph, points, {}), pool);
+  LayerRunners alone_with(graph, weights, bits, pool);
   std::map<ValueId, ShiftEstimate> shifts;
   for (const auto& inputs : sample) {
     runner.run(inputs);
     for (const Layer& layer : points.layers) {
       const Node& node = graph.nodes[static_cast<std::size_t>(layer.node)];
       if (!layer.weights || !thresholds.contains(node.inputs[0])) continue;
-      LayerRunner alone(graph, layer, dequantize_weight(weights.at(node.inputs[1])), bits, pool);
+      LayerRunner& alone = alone_with(layer);
       Tensor found = alone.run(runner[node.inputs[0]], thresholds.at(node.inputs[0]));
       shifts[node.outputs[0]].add(ShiftEstimate::means_of(runner[node.outputs[0]]),
                                   ShiftEstimate::means_of(found));
@@ -275,11 +290,12 @@ std::map<ValueId, double> tensor_sqnr(const Graph& graph, const std::vector<Valu
     runner.run(inputs);
     for (ValueId id : tensors) {
       Tensor found = rounded(runner[id], thresholds.at(id), bits);
+      auto x = runner[id].data<float>(), y = found.data<float>();
       signal[id] += power_of(runner[id]);
-      for (std::size_t i = 0; i < found.data<float>().size(); ++i) {
-        double error =
-            static_cast<double>(found.data<float>()[i]) - static_cast<double>(runner[id].data<float>()[i]);
-        noise[id] += error * error;
+      for (std::size_t at = 0; at < x.size(); at += 1024) {
+        float sum = 0;
+        for (std::size_t i = at; i < std::min(at + 1024, x.size()); ++i) sum += (x[i] - y[i]) * (x[i] - y[i]);
+        noise[id] += static_cast<double>(sum);
       }
     }
   }

@@ -38,12 +38,27 @@ class TensorRunner {
 class LayerRunner {
  public:
   LayerRunner(const Graph& graph, const Layer& layer, const Tensor& weight, int bits, ThreadPool& pool);
-  Tensor run(const Tensor& x, float threshold) {
-    return session_.run({x, Tensor::of<float>({1}, {threshold})})[0];
-  }
+  Tensor run(const Tensor& x, float threshold);
 
  private:
-  Session session_;
+  std::shared_ptr<const Executable> executable_;
+  ThreadPool& pool_;
+};
+
+// Makes them when they are asked for, with quantized weights, and keeps them.
+class LayerRunners {
+ public:
+  LayerRunners(const Graph& graph, const std::map<ValueId, QuantizedWeight>& weights, int bits,
+               ThreadPool& pool)
+      : graph_(graph), weights_(weights), bits_(bits), pool_(pool) {}
+  LayerRunner& operator()(const Layer& layer);
+
+ private:
+  const Graph& graph_;
+  const std::map<ValueId, QuantizedWeight>& weights_;
+  int bits_;
+  ThreadPool& pool_;
+  std::map<int, std::unique_ptr<LayerRunner>> runners_;
 };
 
 struct Choice {

@@ -173,32 +173,36 @@ class Ptq {
   }
 
   void find_thresholds(const Calibration& calibration) {
-    ThresholdOptions how{options_.activation_bits, options_.hist_percent};
-    std::map<ValueId, std::vector<Choice>> candidates;
-    std::map<Algorithm, std::map<ValueId, Choice>> uniform;
-    for (ValueId id : points_.tensors(graph_)) {
-      const std::string& name = graph_.value(id).name;
+    // A row for each tensor, with the threshold of each algorithm that is asked for.
+    const std::set<ValueId> tensors = points_.tensors(graph_);
+    const std::vector<ValueId> ids(tensors.begin(), tensors.end());
+    std::vector<Algorithm> algorithms = {algorithm_};
+    if (algorithm_ == Algorithm::kAuto) algorithms.assign(all_algorithms().begin(), all_algorithms().end());
+    std::vector<std::vector<Choice>> rows(ids.size());
+    pool_.parallel_for(static_cast<std::int64_t>(ids.size()), [&](std::int64_t i) {
+      const std::string& name = graph_.value(ids[static_cast<std::size_t>(i)]).name;
       auto found = calibration.tensors.find(name);
       if (found == calibration.tensors.end() || found->second.empty())
         fail("{}: calibration never saw this tensor with finite values", name);
       auto exact = calibration.exact.find(name);
-      auto threshold = [&](Algorithm algorithm) {
-        return static_cast<float>(threshold_of(found->second, algorithm, how,
-                                               exact == calibration.exact.end() ? nullptr : &exact->second));
-      };
-      if (algorithm_ != Algorithm::kAuto) {
-        choices_[id] = {algorithm_, threshold(algorithm_)};
-        continue;
+      for (Algorithm algorithm : algorithms)
+        rows[static_cast<std::size_t>(i)].push_back(
+            {algorithm, static_cast<float>(threshold_of(
+                            found->second, algorithm, {options_.activation_bits, options_.hist_percent},
+                            exact == calibration.exact.end() ? nullptr : &exact->second))});
+    });
+    std::map<ValueId, std::vector<Choice>> candidates;
+    std::map<Algorithm, std::map<ValueId, Choice>> uniform;
+    for (std::size_t i = 0; i < ids.size(); ++i)
+      for (const Choice& choice : rows[i]) {
+        uniform[choice.algorithm][ids[i]] = choice;
+        std::vector<Choice>& different = candidates[ids[i]];
+        if (std::none_of(different.begin(), different.end(), [&](const Choice& other) {
+              return std::fabs(choice.threshold - other.threshold) <= 1e-3f * choice.threshold;
+            }))
+          different.push_back(choice);
       }
-      for (Algorithm algorithm : all_algorithms()) {
-        float t = threshold(algorithm);
-        uniform[algorithm][id] = {algorithm, t};
-        bool fresh = std::none_of(candidates[id].begin(), candidates[id].end(), [&](const Choice& choice) {
-          return std::fabs(choice.threshold - t) <= 1e-3f * t;
-        });
-        if (fresh) candidates[id].push_back({algorithm, t});
-      }
-    }
+    if (algorithm_ != Algorithm::kAuto) choices_ = uniform[algorithm_];
     if (algorithm_ == Algorithm::kAuto) {
       stage("thresholds", 0, 0);
       Sample half = first_half();
