@@ -26,33 +26,34 @@ struct SplitWeights {
       : units(form.units(false)), segments(form.segments), columns(weights.count) {
     once.resize(static_cast<std::size_t>(columns * segments * units * 4));
     again.resize(once.size());
-    for (std::int64_t c = 0; c < columns; ++c)
-      for (std::int64_t i = 0; i < segments * form.length; ++i)
-        once[index(c, i / form.length * units) + static_cast<std::size_t>(i % form.length)] =
-            weights.data[c * weights.step + form.offsets[static_cast<std::size_t>(i)]];
+    for (std::int64_t i = 0; i < segments * form.length; ++i) {
+      std::int64_t unit = i / form.length * units + i % form.length / 4;
+      std::int8_t* to = &once[index(0, unit) + static_cast<std::size_t>(i % form.length % 4)];
+      const std::int8_t* from = weights.data + form.offsets[static_cast<std::size_t>(i)];
+      for (std::int64_t c = 0; c < columns; ++c) to[4 * c] = from[c * weights.step];
+    }
   }
 
   // Of a unit, counted over all segments.
   std::size_t index(std::int64_t column, std::int64_t unit) const {
-    return static_cast<std::size_t>((column * segments * units + unit) * 4);
+    return static_cast<std::size_t>((unit * columns + column) * 4);
   }
 
   // Makes sums of one pair, or those of `at_once` = 2 neighbouring units of a segment, fit. False:
-  // impossible.
-  bool split(const PairLimits& limits, std::int64_t at_once) {
+  // impossible, or more than `most_again` units would have to come again.
+  bool split(const PairLimits& limits, std::int64_t at_once, std::int64_t most_again) {
     for (std::int64_t unit = 0; unit < segments * units;) {
       std::int64_t count = std::min(at_once, units - unit % units);
       if (!split_units(limits, unit, count)) return false;
+      if (!overflows_.empty() && --most_again < 0) return false;
       unit += count;
     }
     return true;
   }
 
   bool comes_again(std::int64_t unit) const {
-    for (std::int64_t c = 0; c < columns; ++c)
-      if (std::any_of(&again[index(c, unit)], &again[index(c, unit)] + 4, [](int w) { return w != 0; }))
-        return true;
-    return false;
+    const std::int8_t* first = &again[index(0, unit)];
+    return std::any_of(first, first + 4 * columns, [](int w) { return w != 0; });
   }
 
   std::vector<std::int64_t> units_again() const {
@@ -63,46 +64,51 @@ struct SplitWeights {
   }
 
   std::int64_t units, segments, columns;
-  std::vector<std::int8_t> once, again;  // [column][segment][unit][4]
+  std::vector<std::int8_t> once, again;  // [segment][unit][column][4]
 
  private:
   bool split_units(const PairLimits& limits, std::int64_t unit, std::int64_t count) {
+    auto reach = [&](const std::vector<std::int8_t>& w, std::size_t at, bool below) {
+      return limits.reach(w[at], below) + limits.reach(w[at + 1], below);
+    };
+    const std::size_t first = index(0, unit), next = static_cast<std::size_t>(4 * columns);
+    auto excess_of = [&](std::size_t pair, bool below) {
+      int all = reach(once, first + pair, below) - limits.most(below);
+      return count > 1 ? all + reach(once, first + next + pair, below) : all;
+    };
     // As few units as possible shall come again: the first one, if its weights are enough for all columns.
-    bool any = false, last_first = false;
-    for (bool apply : {false, true}) {
-      if (apply && !any) return true;
-      for (std::int64_t c = 0; c < columns; ++c)
-        for (std::size_t pair = 0; pair < 4; pair += 2)
-          for (bool below : {false, true}) {
-            auto pair_at = [&](std::int64_t i) { return index(c, unit + i) + pair; };
-            auto reach = [&](const std::vector<std::int8_t>& w, std::size_t at) {
-              return limits.reach(w[at], below) + limits.reach(w[at + 1], below);
-            };
-            int excess = -limits.most(below);
-            for (std::int64_t i = 0; i < count; ++i) excess += reach(once, pair_at(i));
-            if (excess <= 0) continue;
-            if (!apply) {
-              any = true;
-              last_first = last_first || excess > reach(once, pair_at(0));
-              continue;
-            }
-            for (std::int64_t i = 0; i < count; ++i) {
-              std::size_t at = pair_at(last_first ? count - 1 - i : i);
-              int room = std::min(excess, limits.most(below) - reach(again, at));
-              for (std::size_t place : {at, at + 1}) {
-                int part = std::min({limits.reach(once[place], below), room, 127});
-                int moved = once[place] < 0 ? -part : part;
-                once[place] = static_cast<std::int8_t>(once[place] - moved);
-                again[place] = static_cast<std::int8_t>(again[place] + moved);
-                room -= part;
-                excess -= part;
-              }
-            }
-            if (excess > 0) return false;
-          }
+    overflows_.clear();
+    bool last_first = false;
+    for (std::size_t pair = 0; pair < next; pair += 2)
+      for (bool below : {false, true})
+        if (int excess = excess_of(pair, below); excess > 0) {
+          overflows_.push_back({pair, below});
+          last_first = last_first || excess > reach(once, first + pair, below);
+        }
+    for (auto [pair, below] : overflows_) {
+      int excess = excess_of(pair, below);
+      for (std::int64_t i = 0; i < count && excess > 0; ++i) {
+        std::size_t at = first + pair + next * static_cast<std::size_t>(last_first ? count - 1 - i : i);
+        int room = std::min(excess, limits.most(below) - reach(again, at, below));
+        for (std::size_t place : {at, at + 1}) {
+          int part = std::min({limits.reach(once[place], below), room, 127});
+          int moved = once[place] < 0 ? -part : part;
+          once[place] = static_cast<std::int8_t>(once[place] - moved);
+          again[place] = static_cast<std::int8_t>(again[place] + moved);
+          room -= part;
+          excess -= part;
+        }
+      }
+      if (excess > 0) return false;
     }
     return true;
   }
+
+  struct Overflow {
+    std::size_t pair;  // its place among the weights of a unit
+    bool below;
+  };
+  std::vector<Overflow> overflows_;  // of the units that are being split
 };
 
 struct KindWeights {
@@ -123,7 +129,7 @@ KindWeights choose_kind(const simd::Int8Features& features, const WeightColumns&
     time = time * units + (flips ? kNegatives : 0);
     if (time >= best) return;
     SplitWeights weights = plain;
-    if (!weights.split(PairLimits(features, range, flips), at_once)) return;
+    if (!weights.split(PairLimits(features, range, flips), at_once, (best - time) / kAgain)) return;
     time += kAgain * static_cast<std::int64_t>(weights.units_again().size());
     if (time >= best) return;
     best = time;
