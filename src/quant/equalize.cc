@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "passes/uses.h"
 
@@ -9,38 +10,67 @@ namespace octet::quant {
 
 namespace {
 
-// A convolution, what is added to its output, and the convolution that reads it.
-struct Pair {
-  int first = -1, second = -1;
-  ValueId bias = kNoValue, between = kNoValue;  // between: what the second one reads
+// Tensors whose channels can only be scaled together: what convolutions make, with their biases, the sums of
+// such tensors, and what a ReLU or a pool makes of them.
+struct Stream {
+  bool fits = true;             // false: someone makes or reads it who would notice
+  std::vector<ValueId> makers;  // weights and biases, a channel of them along dim 0
+  std::vector<int> readers;     // convolutions
+  std::vector<ValueId> read;    // what they read
+  std::int64_t channels = 0;
 };
 
 class Equalizer {
  public:
-  explicit Equalizer(Graph& graph) : graph_(graph), uses_(graph) {}
-
-  std::vector<Pair> pairs() const {
-    std::vector<Pair> found;
-    for (int i = 0; i < static_cast<int>(graph_.nodes.size()); ++i)
-      if (is_own_conv(i))
-        if (Pair pair = pair_from(i); pair.second >= 0) found.push_back(pair);
-    return found;
+  explicit Equalizer(Graph& graph) : graph_(graph), uses_(graph), parents_(graph.values.size()) {
+    std::iota(parents_.begin(), parents_.end(), 0);
   }
 
-  void apply(const Pair& pair, const std::vector<float>& largest) {
-    const Node &first = node(pair.first), &second = node(pair.second);
-    const Shape& shape = graph_.value(second.inputs[1]).shape;
-    bool depthwise = attr<std::int64_t>(second, "groups") > 1;
-    std::vector<float> factors(largest.size());  // of the channels, in the second convolution
-    Tensor weight = graph_.value(second.inputs[1]).constant.clone();
-    std::span<float> w = weight.mutable_data<float>();
+  std::vector<Stream> streams() {
+    for (const Node& node : graph_.nodes)
+      if (passes_on(node))
+        for (ValueId id : node.inputs)
+          if (id != kNoValue && !graph_.value(id).is_constant()) join(id, node.outputs[0]);
+    std::map<int, Stream> found;
+    auto stream_of = [&](ValueId id) -> Stream& { return found[root(id)]; };
+    for (ValueId id : graph_.inputs) stream_of(id).fits = false;
+    for (ValueId id : graph_.outputs) stream_of(id).fits = false;
+    for (int i = 0; i < static_cast<int>(graph_.nodes.size()); ++i) {
+      const Node& node = graph_.nodes[static_cast<std::size_t>(i)];
+      bool conv = is_own_conv(node), hands_on = passes_on(node);
+      if (conv) {
+        Stream& made = stream_of(node.outputs[0]);
+        made.makers.push_back(node.inputs[1]);
+        made.channels = graph_.value(node.inputs[1]).shape[0];
+      }
+      if (hands_on && node.op == "add" && graph_.value(node.inputs[1]).is_constant())
+        stream_of(node.outputs[0]).makers.push_back(node.inputs[1]);
+      for (ValueId id : node.inputs) {
+        if (id == kNoValue || graph_.value(id).is_constant()) continue;
+        Stream& stream = stream_of(id);
+        if (conv && can_read(node)) {
+          stream.readers.push_back(i);
+          stream.read.push_back(id);
+        } else if (!hands_on) {
+          stream.fits = false;
+        }
+      }
+      for (ValueId id : node.outputs)
+        if (id != kNoValue && !conv && !hands_on) stream_of(id).fits = false;
+    }
+    std::vector<Stream> result;
+    for (auto& [id, stream] : found)
+      if (stream.fits && !stream.makers.empty() && !stream.readers.empty())
+        result.push_back(std::move(stream));
+    return result;
+  }
+
+  // `largest`: the magnitudes that each channel reaches where it is read.
+  void apply(const Stream& stream, const std::vector<float>& largest) {
     std::vector<float> reach(largest.size());
-    auto channel = [&](std::size_t i) {
-      auto area = static_cast<std::size_t>(shape[2] * shape[3]);
-      return depthwise ? i / area : i / area % static_cast<std::size_t>(shape[1]);
-    };
-    for (std::size_t i = 0; i < w.size(); ++i)
-      reach[channel(i)] = std::max(reach[channel(i)], std::fabs(w[i]));
+    for (int reader : stream.readers)
+      for_weights(reader, [&](float& w, std::size_t c) { reach[c] = std::max(reach[c], std::fabs(w)); });
+    std::vector<float> factors(largest.size());  // of the channels, in those who read them
     double log_sum = 0;
     for (std::size_t c = 0; c < factors.size(); ++c) {
       factors[c] = largest[c] > 0 && reach[c] > 0 ? std::sqrt(largest[c] / reach[c]) : 0;
@@ -48,77 +78,82 @@ class Equalizer {
     }
     auto mean = static_cast<float>(std::exp(log_sum / static_cast<double>(factors.size())));
     for (float& factor : factors) factor = factor > 0 ? std::clamp(factor / mean, 0.01f, 100.0f) : 1.0f;
-    for (std::size_t i = 0; i < w.size(); ++i) w[i] *= factors[channel(i)];
-    graph_.value(second.inputs[1]).constant = std::move(weight);
-    divide(first.inputs[1], factors);
-    if (pair.bias != kNoValue) divide(pair.bias, factors);
+    for (int reader : stream.readers) for_weights(reader, [&](float& w, std::size_t c) { w *= factors[c]; });
+    for (ValueId id : stream.makers) {
+      Tensor tensor = graph_.value(id).constant.clone();
+      std::span<float> data = tensor.mutable_data<float>();
+      std::size_t inner = data.size() / factors.size();
+      for (std::size_t i = 0; i < data.size(); ++i) data[i] /= factors[i / inner];
+      graph_.value(id).constant = std::move(tensor);
+    }
   }
 
  private:
-  const Node& node(int i) const { return graph_.nodes[static_cast<std::size_t>(i)]; }
+  int root(int id) {
+    while (parents_[static_cast<std::size_t>(id)] != id) id = parents_[static_cast<std::size_t>(id)];
+    return id;
+  }
+  void join(int a, int b) { parents_[static_cast<std::size_t>(root(a))] = root(b); }
 
   // A constant of floats that only one node reads, so that it may be changed.
   bool is_own_constant(ValueId id) const {
     const Value& value = graph_.value(id);
     return value.is_constant() && value.dtype == DType::kFloat32 && uses_.consumers(id).size() == 1;
   }
-  bool is_own_conv(int i) const {
-    return node(i).op == "conv2d" && node(i).inputs.size() == 2 && is_own_constant(node(i).inputs[1]);
+  bool is_own_conv(const Node& node) const {
+    return node.op == "conv2d" && node.inputs.size() == 2 && is_own_constant(node.inputs[1]);
+  }
+  // Each of its weights belongs to one channel of the input.
+  bool can_read(const Node& conv) const {
+    const Shape& weight = graph_.value(conv.inputs[1]).shape;
+    std::int64_t groups = attr<std::int64_t>(conv, "groups");
+    return groups == 1 || (weight[1] == 1 && weight[0] == groups);
+  }
+  // f(s * x) = s * f(x) for each channel.
+  bool passes_on(const Node& node) const {
+    if (node.op == "relu" || node.op == "leaky_relu" || node.op == "pool2d") return true;
+    if (node.op != "add" || graph_.value(node.inputs[0]).is_constant()) return false;
+    if (!graph_.value(node.inputs[1])
+             .is_constant())  // of equal shapes; what broadcasts has no stream of its own
+      return graph_.value(node.inputs[0]).shape == graph_.value(node.inputs[1]).shape;
+    const Shape& x = graph_.value(node.inputs[0]).shape;
+    return is_own_constant(node.inputs[1]) && x.size() == 4 && attr<std::int64_t>(node, "axis") == 1 &&
+           graph_.value(node.inputs[1]).constant.size() == x[1];
   }
 
-  Pair pair_from(int i) const {
-    Pair pair{i};
-    ValueId made = node(i).outputs[0];
-    std::int64_t channels = graph_.value(node(i).inputs[1]).shape[0];
-    while (uses_.only_for_one(made)) {
-      int next = uses_.consumers(made)[0];
-      const Node& reader = node(next);
-      if (reader.op == "conv2d") {
-        const Shape& weight = graph_.value(reader.inputs[1]).shape;
-        std::int64_t groups = attr<std::int64_t>(reader, "groups");
-        bool fits = is_own_conv(next) && reader.inputs[0] == made &&
-                    (groups == 1 || (groups == channels && weight[0] == channels));
-        if (fits) pair.second = next;
-        break;
-      }
-      if (reader.op == "add" && pair.bias == kNoValue && reader.inputs[0] == made &&
-          is_own_constant(reader.inputs[1]) && graph_.value(reader.inputs[1]).constant.size() == channels &&
-          attr<std::int64_t>(reader, "axis") == 1 && node(i).outputs[0] == made)
-        pair.bias = reader.inputs[1];
-      else if (reader.op != "relu" && reader.op != "leaky_relu")
-        break;
-      made = reader.outputs[0];
-    }
-    pair.between = made;
-    return pair;
-  }
-
-  // Each channel (the first dimension) by its factor.
-  void divide(ValueId id, const std::vector<float>& factors) {
-    Tensor tensor = graph_.value(id).constant.clone();
-    std::span<float> data = tensor.mutable_data<float>();
-    std::size_t inner = data.size() / factors.size();
-    for (std::size_t i = 0; i < data.size(); ++i) data[i] /= factors[i / inner];
-    graph_.value(id).constant = std::move(tensor);
+  // Calls work(weight, input channel).
+  template <class Work>
+  void for_weights(int reader, const Work& work) {
+    const Node& conv = graph_.nodes[static_cast<std::size_t>(reader)];
+    Value& value = graph_.value(conv.inputs[1]);
+    bool depthwise = attr<std::int64_t>(conv, "groups") > 1;
+    Tensor tensor = value.constant.clone();
+    std::span<float> weights = tensor.mutable_data<float>();
+    auto area = static_cast<std::size_t>(value.shape[2] * value.shape[3]);
+    auto channels = static_cast<std::size_t>(value.shape[1]);
+    for (std::size_t i = 0; i < weights.size(); ++i)
+      work(weights[i], depthwise ? i / area : i / area % channels);
+    value.constant = std::move(tensor);
   }
 
   Graph& graph_;
   Uses uses_;
+  std::vector<int> parents_;
 };
 
 }  // namespace
 
 int equalize(Graph& graph, const Sample& sample, ThreadPool& pool) {
   Equalizer equalizer(graph);
-  std::vector<Pair> pairs = equalizer.pairs();
-  if (pairs.empty() || sample.empty()) return 0;
-  std::vector<ValueId> between;
-  for (const Pair& pair : pairs) between.push_back(pair.between);
-  TensorRunner runner(graph, between, pool);
+  std::vector<Stream> streams = equalizer.streams();
+  if (streams.empty() || sample.empty()) return 0;
+  std::set<ValueId> read;
+  for (const Stream& stream : streams) read.insert(stream.read.begin(), stream.read.end());
+  TensorRunner runner(graph, {read.begin(), read.end()}, pool);
   std::map<ValueId, std::vector<float>> largest;
   for (const auto& inputs : sample) {
     runner.run(inputs);
-    for (ValueId id : between) {
+    for (ValueId id : read) {
       const Tensor& x = runner[id];
       std::vector<float>& all = largest[id];
       all.resize(static_cast<std::size_t>(x.dim(1)));
@@ -128,8 +163,19 @@ int equalize(Graph& graph, const Sample& sample, ThreadPool& pool) {
       });
     }
   }
-  for (const Pair& pair : pairs) equalizer.apply(pair, largest[pair.between]);
-  return static_cast<int>(pairs.size());
+  int done = 0;
+  for (const Stream& stream : streams) {
+    std::vector<float> all(static_cast<std::size_t>(stream.channels));
+    bool same = true;
+    for (ValueId id : stream.read) {
+      same = same && largest[id].size() == all.size();
+      for (std::size_t c = 0; same && c < all.size(); ++c) all[c] = std::max(all[c], largest[id][c]);
+    }
+    if (!same) continue;
+    equalizer.apply(stream, all);
+    ++done;
+  }
+  return done;
 }
 
 }  // namespace octet::quant

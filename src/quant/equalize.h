@@ -3,10 +3,11 @@
 
 namespace octet::quant {
 
-// Cross-layer equalization: where a convolution feeds another through nothing but a bias and a ReLU, a
-// channel between them can be scaled down in the one and up in the other. Channels with large values and
+// Cross-layer equalization: where convolutions feed others through nothing but biases, additions and ReLUs, a
+// channel between them can be scaled down in the ones and up in the others. Channels with large values and
 // small weights behind them give some of their range to the weights, so that all channels use the one scale
-// of the tensor. Returns how many pairs were equalized.
+// of the tensor. Residual streams are scaled as a whole. Returns how many of them, and of single tensors,
+// were equalized.
 int equalize(Graph& graph, const Sample& sample, ThreadPool& pool);
 
 }  // namespace octet::quant

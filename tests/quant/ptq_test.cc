@@ -271,6 +271,29 @@ TEST(Equalize, ChangesChannelsAndNotTheResult) {
   for (std::size_t i = 0; i < u.size(); ++i) EXPECT_NEAR(u[i], v[i], 1e-3 * std::max(1.0f, std::fabs(u[i])));
 }
 
+TEST(Equalize, AResidualStreamIsScaledAsAWhole) {
+  Builder b;
+  ValueId x = b.input("x", {kUnknown, 3, 8, 8});
+  auto biased = [&](ValueId y, const std::string& name, std::int64_t channels) {
+    return b.add(y, b.constant(name, ramp({channels}, 3)), 1);
+  };
+  ValueId stream = biased(b.conv2d(x, b.constant("a", ramp({6, 3, 1, 1}, 8))), "a.b", 6);
+  for (const char* name : {"p", "q"}) {
+    std::string n = name;
+    ValueId wide = b.relu6(b.conv2d(stream, b.constant(n + "1", ramp({9, 6, 1, 1}, 9))));
+    stream = b.add(stream, biased(b.conv2d(wide, b.constant(n + "2", ramp({6, 9, 1, 1}, 10))), n + ".b", 6));
+  }
+  Graph graph = b.build({b.relu6(b.conv2d(stream, b.constant("end", ramp({4, 6, 1, 1}, 9))))}), equal = graph;
+  ThreadPool pool(1);
+  Tensor input = ramp({2, 3, 8, 8}, 4);
+  EXPECT_EQ(quant::equalize(equal, {{input}}, pool), 1);
+  EXPECT_NE(values<float>(equal.value(equal.find_value("p2")).constant),
+            values<float>(graph.value(graph.find_value("p2")).constant));
+  std::vector<float> u = values<float>(run_graph(graph, {input})[0]),
+                     v = values<float>(run_graph(equal, {input})[0]);
+  for (std::size_t i = 0; i < u.size(); ++i) EXPECT_NEAR(u[i], v[i], 1e-4);
+}
+
 TEST(Points, GlobsAndNames) {
   EXPECT_TRUE(quant::matches("conv*_w", "conv2d_0_w"));
   EXPECT_TRUE(quant::matches("*", ""));
