@@ -6,6 +6,15 @@
 namespace octet::simd::OCTET_SIMD {
 namespace {
 
+// A unit that comes again is the same to all kinds but flips.
+template <class Kind, class Left>
+inline Ints add_again(const Kind& kind, Ints sum, const Left& left, const std::int8_t* w) {
+  if constexpr (Kind::kFlips)
+    return kind.add_again(sum, left, w);
+  else
+    return kind.add(sum, left, w);
+}
+
 // Sums of `count` rows, a multiple of kRows, from `first` on with kVectors vectors of channels.
 template <class Kind, int kRows, int kVectors>
 void tiles(const Int8Rows& given_rows, const Int8Panel& given_panel, std::int64_t first, std::int64_t count,
@@ -34,8 +43,8 @@ void tiles(const Int8Rows& given_rows, const Int8Panel& given_panel, std::int64_
           auto one = kind.left(a[r] + 4 * u);
 #pragma GCC unroll 16
           for (int v = 0; v < kVectors; ++v)
-            if constexpr (Kind::kFlips && is_again)
-              acc[r][v] = kind.add_again(acc[r][v], one, w + v * kLanes * 4);
+            if constexpr (is_again)
+              acc[r][v] = add_again(kind, acc[r][v], one, w + v * kLanes * 4);
             else
               acc[r][v] = kind.add(acc[r][v], one, w + v * kLanes * 4);
         }

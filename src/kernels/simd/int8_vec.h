@@ -156,17 +156,17 @@ struct Flips {
     Ints a = all(unit_at(p));
     return {abs_bytes(a), negative_bytes(a)};
   }
-  Ints words(Left a, const std::int8_t* w) const {
+  Ints words(const Left& a, const std::int8_t* w) const {
     return pairs_of_bytes(a.magnitude, flip(load_bytes(w), a.negative));
   }
-  Ints add(Ints sum, Left a, const std::int8_t* w) const {
+  Ints add(Ints sum, const Left& a, const std::int8_t* w) const {
     return octet::simd::OCTET_SIMD::add(sum, pairs_of_words(words(a, w), ones));
   }
-  Ints add_two(Ints sum, Left a, const std::int8_t* w, Left b, const std::int8_t* v) const {
+  Ints add_two(Ints sum, const Left& a, const std::int8_t* w, const Left& b, const std::int8_t* v) const {
     return octet::simd::OCTET_SIMD::add(sum, pairs_of_words(add_words(words(a, w), words(b, v)), ones));
   }
   // `negatives` has this left side once only, so here a negative one makes it -w.
-  Ints add_again(Ints sum, Left a, const std::int8_t* w) const {
+  Ints add_again(Ints sum, const Left& a, const std::int8_t* w) const {
     Ints negated = sub_bytes(flip(load_bytes(w), a.negative), a.negative);
     return octet::simd::OCTET_SIMD::add(sum, pairs_of_words(pairs_of_bytes(a.magnitude, negated), ones));
   }
