@@ -76,7 +76,6 @@ class Pictures {
     return true;
   }
 
-  std::size_t size() const { return dataset_.samples.size(); }
   // A line for each picture that can't be read.
   const std::vector<std::string>& broken() const { return warned_; }
 

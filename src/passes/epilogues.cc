@@ -10,6 +10,11 @@ bool is_linear(const Node& node) {
          node.op == "qmatmul";
 }
 
+std::int64_t weight_channel_axis(const Node& layer) {
+  if (layer.op == "conv2d") return 0;
+  return layer.op == "matmul" && attr<bool>(layer, "transpose_y") ? 0 : 1;
+}
+
 bool has_epilogue(const Node& node) {
   return is_linear(node) || node.op == "add" || node.op == "mul" || node.op == "qadd" || node.op == "qmul";
 }

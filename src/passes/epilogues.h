@@ -12,6 +12,8 @@ struct EpilogueSlots {
 bool has_epilogue(const Node& node);
 bool is_linear(const Node& node);  // a convolution or a product: it has all three slots
 EpilogueSlots epilogue_slots(const Node& node);
+// Along which dimension of the weight of a float convolution or product its output channels lie.
+std::int64_t weight_channel_axis(const Node& layer);
 
 ValueId input_of(const Node& node, int slot);  // kNoValue when it is absent
 void set_input(Node& node, int slot, ValueId id);

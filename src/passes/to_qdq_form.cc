@@ -2,23 +2,12 @@
 #include <map>
 #include <optional>
 
+#include "passes/epilogues.h"
 #include "passes/passes.h"
-#include "passes/uses.h"
 
 namespace octet {
 
 namespace {
-
-bool is_layer(const Node& node) {
-  return node.op == "conv2d" || node.op == "conv2d_transpose" || node.op == "matmul" ||
-         node.op == "matmul_flat";
-}
-
-// Along which dimension of the weight its output channels lie.
-std::int64_t channel_axis(const Node& layer) {
-  if (layer.op == "conv2d") return 0;
-  return layer.op == "matmul" && attr<bool>(layer, "transpose_y") ? 0 : 1;
-}
 
 // The weights as int8, if they are integers that fit: some tools leave fractions there
 // (docs/paddle-format.md).
@@ -64,7 +53,7 @@ class Rewriter {
     bool ranged = last.op == "dequantize_range";
     if (!ranged && !(last.op == "dequantize_sum" && last.inputs.size() == 3)) return;
     int layer_index = uses_.producer(last.inputs[0]);
-    if (layer_index < 0 || !uses_.only_for_one(last.inputs[0]) || !is_layer(node(layer_index))) return;
+    if (layer_index < 0 || !uses_.only_for_one(last.inputs[0]) || !is_linear(node(layer_index))) return;
     Node& layer = node(layer_index);
     if (layer.inputs.size() != 2 || !graph_.value(layer.inputs[1]).is_constant()) return;
     int quantize_index = uses_.producer(layer.inputs[0]);
@@ -89,7 +78,7 @@ class Rewriter {
            .inputs = {*weight, *scale},
            .outputs = {derived(*weight, "dequantized")},
            .attrs = {}};
-    w.attrs["axis"] = ranged ? std::int64_t{-1} : channel_axis(layer);
+    w.attrs["axis"] = ranged ? std::int64_t{-1} : weight_channel_axis(layer);
     w.attrs["bits"] = weight_bits;
     layer.inputs = {x.outputs[0], w.outputs[0]};
     layer.outputs = last.outputs;
@@ -111,7 +100,7 @@ class Rewriter {
   std::optional<ValueId> channel_scale(const Node& last, const Node& layer) {
     const Tensor& scale = graph_.value(last.inputs[1]).constant;
     const Shape& weight = graph_.value(layer.inputs[1]).shape;
-    auto axis = static_cast<std::size_t>(channel_axis(layer));
+    auto axis = static_cast<std::size_t>(weight_channel_axis(layer));
     if (scale.empty() || axis >= weight.size() || scale.size() != weight[axis]) return std::nullopt;
     if (layer.op == "conv2d_transpose" && attr<std::int64_t>(layer, "groups") != 1) return std::nullopt;
     return last.inputs[1];

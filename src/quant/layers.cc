@@ -209,10 +209,10 @@ std::map<ValueId, Choice> choose_thresholds(const Graph& graph, const Points& po
   return best;
 }
 
-std::map<ValueId, std::vector<double>> mean_errors(const Graph& graph, const Points& points,
-                                                   const std::map<ValueId, float>& thresholds,
-                                                   const std::map<ValueId, QuantizedWeight>& weights,
-                                                   const Sample& sample, int bits, ThreadPool& pool) {
+std::map<ValueId, std::vector<double>> find_corrections(const Graph& graph, const Points& points,
+                                                        const std::map<ValueId, float>& thresholds,
+                                                        const std::map<ValueId, QuantizedWeight>& weights,
+                                                        const Sample& sample, int bits, ThreadPool& pool) {
   TensorRunner runner(graph, layer_tensors(graph, points, {}), pool);
   LayerRunners alone_with(graph, weights, bits, pool);
   std::map<ValueId, ShiftEstimate> shifts;
@@ -250,8 +250,8 @@ ShiftEstimate::Means ShiftEstimate::means_of(const Tensor& tensor) {
 
 void ShiftEstimate::add(const Means& expected, const Means& found) {
   for (std::size_t n = 0; n < expected.size(); ++n) {
-    std::vector<double>& row = rows_.emplace_back(found[n]);
-    for (std::size_t c = 0; c < row.size(); ++c) row[c] -= expected[n][c];
+    std::vector<double>& row = rows_.emplace_back(expected[n]);
+    for (std::size_t c = 0; c < row.size(); ++c) row[c] -= found[n][c];
   }
 }
 

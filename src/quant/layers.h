@@ -73,8 +73,8 @@ std::map<ValueId, Choice> choose_thresholds(const Graph& graph, const Points& po
                                             const std::map<ValueId, QuantizedWeight>& weights,
                                             const Sample& sample, int bits, ThreadPool& pool);
 
-// How much a tensor is shifted, a channel, as far as a few samples can tell: a mean that differs much from
-// sample to sample counts less (it is shrunk as James and Stein do).
+// What takes back the shift of a tensor, a channel, as far as a few samples can tell: a mean that differs
+// much from sample to sample counts less (it is shrunk as James and Stein do).
 class ShiftEstimate {
  public:
   using Means = std::vector<std::vector<double>>;  // [sample][channel]
@@ -87,11 +87,11 @@ class ShiftEstimate {
   Means rows_;
 };
 
-// What quantizing adds to each output channel of the layers on average, by the layers' outputs.
-std::map<ValueId, std::vector<double>> mean_errors(const Graph& graph, const Points& points,
-                                                   const std::map<ValueId, float>& thresholds,
-                                                   const std::map<ValueId, QuantizedWeight>& weights,
-                                                   const Sample& sample, int bits, ThreadPool& pool);
+// What takes back the shift of each output channel that quantizing brings, by the layers' outputs.
+std::map<ValueId, std::vector<double>> find_corrections(const Graph& graph, const Points& points,
+                                                        const std::map<ValueId, float>& thresholds,
+                                                        const std::map<ValueId, QuantizedWeight>& weights,
+                                                        const Sample& sample, int bits, ThreadPool& pool);
 
 // How far the outputs of a quantized graph are from those of the float one, relative to their size, summed
 // over samples.

@@ -4,16 +4,11 @@
 
 #include "base/error.h"
 #include "graph/op_table.h"
-#include "passes/uses.h"
+#include "passes/epilogues.h"
 
 namespace octet::quant {
 
 namespace {
-
-bool is_layer_op(const Node& node) {
-  return node.op == "conv2d" || node.op == "conv2d_transpose" || node.op == "matmul" ||
-         node.op == "matmul_flat";
-}
 
 bool is_activation(std::string_view op) {
   static const std::set<std::string_view> kOps = {
@@ -49,9 +44,9 @@ class Finder {
     for (int i = 0; i < static_cast<int>(graph_.nodes.size()); ++i) {
       const Node& node = graph_.nodes[static_cast<std::size_t>(i)];
       if (!find_op(node.op) || is_kept(node)) continue;
-      if (is_layer_op(node) && wanted(node))
+      if (is_linear(node) && wanted(node))
         add_layer(i);
-      else if (!is_layer_op(node) && (wanted(node) || (options_.everything && computes(node.op))))
+      else if (!is_linear(node) && (wanted(node) || (options_.everything && computes(node.op))))
         add_inputs(i);
     }
     if (options_.deploy == Deploy::kOctet)
@@ -129,8 +124,7 @@ class Finder {
       return;
     }
     const Value& value = graph_.value(weight);
-    std::int64_t axis =
-        layer.op == "conv2d" || (layer.op == "matmul" && attr<bool>(layer, "transpose_y")) ? 0 : 1;
+    std::int64_t axis = weight_channel_axis(layer);
     bool conv = layer.op.starts_with("conv2d");
     if (value.dtype != DType::kFloat32 || value.shape.size() != (conv ? 4u : 2u)) return;
     // A weight that two layers share has one set of scales.
@@ -152,7 +146,7 @@ class Finder {
     int i = uses_.producer(id);
     if (i < 0) return -1;
     const Node& maker = node(i);
-    if (is_layer_op(maker)) return i;
+    if (is_linear(maker)) return i;
     bool passes_on =
         maker.op == "batch_norm" || ((maker.op == "add" || maker.op == "mul") && one_is_constant(maker));
     if (!passes_on) return -1;

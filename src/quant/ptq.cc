@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "graph/op_table.h"
 #include "metrics/compare.h"
+#include "passes/epilogues.h"
 #include "quant/calibrate.h"
 #include "quant/equalize.h"
 #include "quant/fold.h"
@@ -202,8 +203,9 @@ class Ptq {
             }))
           different.push_back(choice);
       }
-    if (algorithm_ != Algorithm::kAuto) choices_ = uniform[algorithm_];
-    if (algorithm_ == Algorithm::kAuto) {
+    if (algorithm_ != Algorithm::kAuto) {
+      choices_ = uniform[algorithm_];
+    } else {
       stage("thresholds", 0, 0);
       Sample half = first_half();
       uniform[Algorithm::kAuto] =
@@ -276,9 +278,7 @@ class Ptq {
     if (sample_.empty()) return;
     stage("bias correction", 0, 0);
     corrections_ =
-        mean_errors(graph_, points_, thresholds_, weights_, sample_, options_.activation_bits, pool_);
-    for (auto& [made, numbers] : corrections_)
-      for (double& number : numbers) number = -number;
+        find_corrections(graph_, points_, thresholds_, weights_, sample_, options_.activation_bits, pool_);
   }
 
   // Layer after layer, each with what the layers before it, quantized, give it: so it can make up for their
@@ -303,15 +303,14 @@ class Ptq {
     for (const auto& inputs : sample_) {
       floats.run(inputs);
       before.run(inputs);
-      if (!rounding)
+      std::int64_t positions = OutputRounding::positions(n, weight.integers.shape(), floats[x].shape());
+      if (!rounding && positions > 0)
         rounding.emplace(n, layer.axis, graph_.value(n.inputs[1]).constant,
-                         static_cast<std::int64_t>(sample_.size()) *
-                             OutputRounding::positions(n, weight.integers.shape(), floats[x].shape()));
-      rounding->add(floats[x], before[x], thresholds_.at(x), options_.activation_bits);
+                         static_cast<std::int64_t>(sample_.size()) * positions);
+      if (rounding) rounding->add(floats[x], before[x], thresholds_.at(x), options_.activation_bits);
       expected.push_back(ShiftEstimate::means_of(floats[y]));
     }
-    if (OutputRounding::positions(n, weight.integers.shape(), floats[x].shape()) > 0)
-      rounding->round(&weight, options_.bias_correction, pool_);
+    if (rounding) rounding->round(&weight, options_.bias_correction, pool_);
     if (!options_.bias_correction) return;
     TensorRunner now(build(true), {y}, pool_);
     ShiftEstimate shift;
@@ -320,7 +319,6 @@ class Ptq {
       shift.add(expected[i], ShiftEstimate::means_of(now[y]));
     }
     corrections_[y] = shift.result();
-    for (double& number : corrections_[y]) number = -number;
   }
 
   std::int64_t channel_axis(ValueId y) const { return graph_.value(y).shape.size() == 4 ? 1 : -1; }
@@ -382,9 +380,7 @@ class Ptq {
     for (const Layer& layer : points_.layers) made_int.insert(layer.node);
     for (int i = 0; i < static_cast<int>(graph_.nodes.size()); ++i) {
       const Node& n = graph_.nodes[static_cast<std::size_t>(i)];
-      bool layer =
-          n.op == "conv2d" || n.op == "conv2d_transpose" || n.op == "matmul" || n.op == "matmul_flat";
-      if (layer && !made_int.contains(i)) report.kept_float.push_back(graph_.value(n.outputs[0]).name);
+      if (is_linear(n) && !made_int.contains(i)) report.kept_float.push_back(graph_.value(n.outputs[0]).name);
     }
     return report;
   }
