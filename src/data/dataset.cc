@@ -74,7 +74,9 @@ Dataset from_classes(const std::vector<fs::path>& folders) {
   for (const fs::path& folder : folders) {
     const auto label = static_cast<std::int64_t>(dataset.classes.size());
     dataset.classes.push_back(folder.filename().string());
-    for (fs::path& picture : pictures_below(folder)) dataset.samples.push_back({std::move(picture), label});
+    std::vector<fs::path> pictures = pictures_below(folder);
+    if (pictures.empty()) dataset.empty_folders.push_back(folder);
+    for (fs::path& picture : pictures) dataset.samples.push_back({std::move(picture), label});
   }
   return dataset;
 }
@@ -178,6 +180,12 @@ Dataset from_folder(const fs::path& path, std::string_view split) {
 }
 
 }  // namespace
+
+std::int64_t Dataset::class_count() const {
+  auto count = static_cast<std::int64_t>(classes.size());
+  for (const Sample& sample : samples) count = std::max(count, sample.label + 1);
+  return count;
+}
 
 Dataset open_dataset(const fs::path& path, std::string_view split) {
   check(split == "train" || split == "val", "a dataset has the splits train and val");

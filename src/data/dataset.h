@@ -17,8 +17,11 @@ struct Sample {
 // Either all have a label or none has.
 struct Dataset {
   std::vector<Sample> samples;
-  std::vector<std::string> classes;  // the name of each label, where folders tell it
+  std::vector<std::string> classes;                  // the name of each label, where folders tell it
+  std::vector<std::filesystem::path> empty_folders;  // the classes without pictures, which training refuses
 
+  // One more than the largest label, or the number of folders.
+  std::int64_t class_count() const;
   bool has_labels() const { return !samples.empty() && samples.front().label >= 0; }
 };
 

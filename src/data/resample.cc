@@ -137,13 +137,6 @@ Image resample_columns(const Image& in, const Taps& taps, int first_row) {
   return out;
 }
 
-Image crop(const Image& image, const Box& box) {
-  Image out(box.width, box.height);
-  for (int y = 0; y < box.height; ++y)
-    std::copy_n(image.row(box.top + y) + index(box.left) * kChannels, out.stride(), out.row(y));
-  return out;
-}
-
 // Pillow skips the pass along an axis that keeps its size; here its weights come out as 1 and 0, which is the
 // same.
 Image resize_pillow(const Image& image, int width, int height, const Filter& filter, const Box& box) {
@@ -277,6 +270,13 @@ Interpolation parse_interpolation(std::string_view name) {
   for (std::size_t i = 0; i < kNames.size(); ++i)
     if (kNames[i] == name) return static_cast<Interpolation>(i);
   fail("interpolation '{}' is not known; there are nearest, bilinear, bicubic and opencv", name);
+}
+
+Image crop(const Image& image, const Box& box) {
+  Image out(box.width, box.height);
+  for (int y = 0; y < box.height; ++y)
+    std::copy_n(image.row(box.top + y) + index(box.left) * kChannels, out.stride(), out.row(y));
+  return out;
 }
 
 Image resize(const Image& image, int width, int height, Interpolation interpolation) {

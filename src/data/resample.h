@@ -23,6 +23,9 @@ struct Box {
   int height = 0;
 };
 
+// The part of `image` that is in `box`.
+Image crop(const Image& image, const Box& box);
+
 // `image` scaled to width x height, to the same pixels as Image.resize of Pillow or cv2.resize give.
 Image resize(const Image& image, int width, int height, Interpolation interpolation);
 // The part of that which is in `box`, without computing the rest.
