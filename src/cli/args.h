@@ -89,9 +89,6 @@ class Args {
 // True/False, yes/no, on/off, 1/0 in any case.
 std::optional<bool> parse_bool(std::string_view text);
 
-// The one of `candidates` that `word` is probably a misspelling of, or "".
-std::string nearest(std::string_view word, std::span<const std::string> candidates);
-
 // `text` broken at spaces into lines of at most `width` columns.
 std::vector<std::string> wrap(std::string_view text, std::size_t width);
 

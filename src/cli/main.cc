@@ -6,6 +6,7 @@
 #include <system_error>
 
 #include "base/error.h"
+#include "base/nearest.h"
 #include "base/unfinished.h"
 #include "cli/command.h"
 #include "cli/output.h"

@@ -1,0 +1,78 @@
+#pragma once
+#include <string>
+#include <string_view>
+
+#include "graph/builder.h"
+#include "models/init.h"
+#include "models/models.h"
+
+namespace octet::models {
+
+enum class Activation : std::uint8_t { kNone, kRelu, kRelu6, kHardSwish };
+
+struct Conv {
+  std::int64_t out = 0;
+  std::int64_t kernel = 3;
+  std::int64_t stride = 1;
+  std::int64_t groups = 1;
+  bool bias = false;
+};
+
+// How the layers of one network are made.
+struct Recipe {
+  double epsilon = 1e-5;  // of batch norms
+  double momentum = 0.9;
+  // TensorFlow's convolutions pad as little as possible and more after than before. The others pad by half of
+  // the kernel on all sides.
+  bool pads_as_tensorflow = false;
+  // TensorFlow's depthwise weights are larger: their fan-out is that of one group.
+  bool fan_out_of_group = false;
+};
+
+// Layers with parameters, which are named `name`.weight and so on. Weights are drawn in the order of the
+// calls, and that is also their order in a checkpoint.
+class Layers {
+ public:
+  Layers(const ModelOptions& options, const Recipe& recipe)
+      : options_(options), recipe_(recipe), random_({options.seed}) {}
+
+  Builder& builder() { return builder_; }
+  Random& random() { return random_; }
+  std::int64_t channels(ValueId x) const { return builder_.shape(x)[1]; }
+
+  ValueId input() { return builder_.input("x", {kUnknown, 3, options_.img_size, options_.img_size}); }
+
+  // Weights are normal with variance 2 / fan-out (He et al., 2015).
+  ValueId conv(ValueId x, const std::string& name, const Conv& conv);
+  ValueId batch_norm(ValueId x, const std::string& name);
+  ValueId activate(ValueId x, Activation activation);
+  // name.0 and name.1: a convolution and its batch norm, and an activation.
+  ValueId conv_norm(ValueId x, const std::string& name, const Conv& conv, Activation activation);
+  ValueId linear(ValueId x, const std::string& name, Tensor weight);
+
+  ValueId pool_and_flatten(ValueId x);  // the mean of each channel
+  Graph build(ValueId logits) { return builder_.build({logits}); }
+
+ private:
+  ConvOptions geometry(ValueId x, const Conv& conv) const;
+
+  ModelOptions options_;
+  Recipe recipe_;
+  Random random_;
+  Builder builder_;
+};
+
+// The nearest multiple of eight that is not less than 90% of `channels`, and at least eight.
+std::int64_t make_divisible(double channels);
+
+// The networks, one a file.
+Graph mobilenet_v1(const ModelOptions& options);
+Graph mobilenet_v2(const ModelOptions& options);
+Graph mobilenet_v3_small(const ModelOptions& options);
+Graph mobilenet_v3_large(const ModelOptions& options);
+Graph resnet18(const ModelOptions& options);
+Graph resnet34(const ModelOptions& options);
+Graph resnet50(const ModelOptions& options);
+Graph efficientnet_lite0(const ModelOptions& options);
+
+}  // namespace octet::models
