@@ -1,0 +1,247 @@
+#include "models/names.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "models/models.h"
+
+namespace octet::models {
+
+namespace {
+
+using paddle::StateDict;
+
+// "features.0.0.weight" is "features.0.0" and "weight".
+std::pair<std::string, std::string> split_leaf(const std::string& name) {
+  std::size_t dot = name.rfind('.');
+  if (dot == std::string::npos) return {name, ""};
+  return {name.substr(0, dot), name.substr(dot + 1)};
+}
+
+std::vector<const Value*> parameters_of(const Graph& graph) {
+  std::vector<const Value*> result;
+  for (const Value& value : graph.values)
+    if (value.is_constant()) result.push_back(&value);
+  return result;
+}
+
+// The number N and the rest of a name `prefix`N.rest.
+struct Numbered {
+  int number = -1;  // when the name is not like that
+  std::string rest;
+};
+
+Numbered numbered(std::string_view name, std::string_view prefix) {
+  if (!name.starts_with(prefix)) return {};
+  name.remove_prefix(prefix.size());
+  int number = 0;
+  std::size_t digits = 0;
+  for (; digits < name.size() && digits < 4 && name[digits] >= '0' && name[digits] <= '9'; ++digits)
+    number = 10 * number + (name[digits] - '0');
+  if (digits == 0 || digits == name.size() || name[digits] != '.') return {};
+  return {number, std::string(name.substr(digits + 1))};
+}
+
+// A block of MobileNetV3 numbers the parts it has; paddle.vision names them. Which part is which follows from
+// how many there are, and which of them is the squeeze-and-excite.
+struct BlockParts {
+  int last = -1, squeeze = -1;
+
+  std::string name_of(int part) const {
+    if (part == last) return "linear_conv";
+    if (part == squeeze) return "mid_se";
+    return part == (squeeze >= 0 ? squeeze : last) - 1 ? "bottleneck_conv" : "expand_conv";
+  }
+};
+
+std::map<std::string, std::string> mobilenet_v3_names(const std::vector<const Value*>& parameters) {
+  std::map<int, BlockParts> blocks;
+  int last_feature = 0;
+  for (const Value* value : parameters) {
+    Numbered feature = numbered(value->name, "features.");
+    last_feature = std::max(last_feature, feature.number);
+    Numbered part = numbered(feature.rest, "block.");
+    if (part.number < 0) continue;
+    BlockParts& block = blocks[feature.number];
+    block.last = std::max(block.last, part.number);
+    if (part.rest.starts_with("fc1.")) block.squeeze = part.number;
+  }
+  std::map<std::string, std::string> names;
+  for (const Value* value : parameters) {
+    Numbered feature = numbered(value->name, "features.");
+    Numbered part = numbered(feature.rest, "block.");
+    std::string& name = names[value->name] = value->name;
+    if (part.number >= 0)
+      name = fmt::format("blocks.{}.{}.{}", feature.number - 1,
+                         blocks.at(feature.number).name_of(part.number), part.rest);
+    else if (feature.number >= 0)
+      name = (feature.number == last_feature ? "lastconv." : "conv.") + feature.rest;
+  }
+  return names;
+}
+
+// Paddle numbers the layers of a kind in the order in which a network makes them. That is the order of the
+// parameters, but for ResNet's shortcuts: they are made before the block that they belong to.
+std::vector<std::string> layers_as_made(const std::vector<const Value*>& parameters) {
+  std::vector<std::string> layers;
+  for (const Value* value : parameters) {
+    std::string layer = split_leaf(value->name).first;
+    if (std::ranges::find(layers, layer) != layers.end()) continue;
+    std::size_t shortcut = layer.find("downsample.");
+    auto place = std::ranges::find_if(
+        layers, [&](const std::string& other) { return other.starts_with(layer.substr(0, shortcut)); });
+    layers.insert(shortcut == std::string::npos ? layers.end() : place, layer);
+  }
+  return layers;
+}
+
+// conv2d_0.w_0 and so on, by the parameters' names in the graph. What is no parameter of a layer has none.
+std::map<std::string, std::string> variable_names(const std::vector<const Value*>& parameters) {
+  std::map<std::string, std::map<std::string, const Value*>> layers;
+  for (const Value* value : parameters) {
+    auto [layer, leaf] = split_leaf(value->name);
+    layers[layer][leaf] = value;
+  }
+  std::map<std::string, std::string> names;
+  int convs = 0, norms = 0, linears = 0;
+  for (const std::string& layer : layers_as_made(parameters)) {
+    const auto& leaves = layers[layer];
+    auto weight = leaves.find("weight");
+    if (weight == leaves.end()) continue;
+    const std::size_t rank = weight->second->shape.size();
+    std::string variable = rank == 4   ? fmt::format("conv2d_{}", convs++)
+                           : rank == 2 ? fmt::format("linear_{}", linears++)
+                                       : fmt::format("batch_norm2d_{}", norms++);
+    for (auto [leaf, suffix] : {std::pair{"weight", ".w_0"}, std::pair{"bias", ".b_0"},
+                                std::pair{"_mean", ".w_1"}, std::pair{"_variance", ".w_2"}})
+      if (auto found = leaves.find(leaf); found != leaves.end())
+        names[found->second->name] = variable + suffix;
+  }
+  return names;
+}
+
+// The last layer.
+std::string head_of(std::string_view model) {
+  check_model_name(model);
+  if (model.starts_with("mobilenet_v3")) return "classifier.3";
+  if (model == "mobilenet_v2") return "classifier.1";
+  return model.starts_with("efficientnet") ? "_fc" : "fc";
+}
+
+// A few of many, for a message.
+std::string some_of(const std::vector<std::string>& texts) {
+  constexpr std::size_t kShown = 3;
+  std::span<const std::string> shown(texts.data(), std::min(texts.size(), kShown));
+  return fmt::format("{}{}", fmt::join(shown, ", "), texts.size() > kShown ? ", ..." : "");
+}
+
+std::string describe(const StateDict& state, const std::string& name) {
+  const Tensor* tensor = state.find(name);
+  return tensor ? fmt::format("{} {}", printable(name), to_string(tensor->shape())) : printable(name);
+}
+
+std::vector<std::string> describe(const StateDict& state, const std::vector<std::string>& names) {
+  std::vector<std::string> result;
+  for (const std::string& name : names) result.push_back(describe(state, name));
+  return result;
+}
+
+bool is_float(DType dtype) {
+  return dtype == DType::kFloat16 || dtype == DType::kBFloat16 || dtype == DType::kFloat32 ||
+         dtype == DType::kFloat64;
+}
+
+}  // namespace
+
+std::map<std::string, std::string> paddle_vision_names(const Graph& graph, std::string_view model) {
+  std::vector<const Value*> parameters = parameters_of(graph);
+  if (model.starts_with("mobilenet_v3")) return mobilenet_v3_names(parameters);
+  std::map<std::string, std::string> names;
+  for (const Value* value : parameters) names[value->name] = value->name;
+  return names;
+}
+
+std::int64_t num_classes_of(const StateDict& state, std::string_view model, std::string_view source) {
+  const std::string head = head_of(model);
+  const Tensor* weight = state.find(head + ".weight");
+  if (!weight || weight->rank() != 2) {
+    std::vector<std::string> names;
+    for (const StateDict::Item& item : state.items) names.push_back(describe(state, item.name));
+    fail(
+        "{}: has no {}.weight of two dimensions, the last layer of {}, but {} other items ({}); is it a "
+        "checkpoint of another network?",
+        source, head, model, names.size(), some_of(names));
+  }
+  return weight->dim(1);
+}
+
+ReadResult read_parameters(Graph& graph, const StateDict& state, std::string_view model,
+                           std::string_view source, Head head) {
+  std::map<std::string, std::string> paddle_names = paddle_vision_names(graph, model);
+  std::map<std::string, const Tensor*> items;
+  for (const StateDict::Item& item : state.items) items[item.name] = state.find(item.name);
+  std::vector<std::string> missing, misshapen;
+  std::map<ValueId, Tensor> found;
+  ReadResult result;
+  for (std::size_t i = 0; i < graph.values.size(); ++i) {
+    const Value& value = graph.values[i];
+    if (!value.is_constant()) continue;
+    auto item = items.find(value.name);
+    if (item == items.end()) item = items.find(paddle_names[value.name]);
+    const Tensor* tensor = item == items.end() ? nullptr : item->second;
+    if (!tensor) {
+      missing.push_back(fmt::format("{} {}", value.name, to_string(value.shape)));
+      continue;
+    }
+    if (tensor->shape() == value.shape && is_float(tensor->dtype())) {
+      found[static_cast<ValueId>(i)] =
+          tensor->dtype() == value.dtype ? tensor->aligned() : tensor->cast(value.dtype);
+    } else if (head == Head::kMayDiffer && split_leaf(value.name).first == head_of(model)) {
+      result.head_was_read = false;
+    } else {
+      misshapen.push_back(fmt::format("{} is {} {}, expected {} {}", printable(item->first),
+                                      name_of(tensor->dtype()), to_string(tensor->shape()),
+                                      name_of(value.dtype), to_string(value.shape)));
+    }
+    items.erase(item);
+  }
+  for (const StateDict::Item& item : state.items)
+    if (items.contains(item.name)) result.unused.push_back(item.name);
+  if (!missing.empty() || !misshapen.empty()) {
+    std::vector<std::string> problems;
+    if (!misshapen.empty())
+      problems.push_back(fmt::format("{} of another shape ({})", misshapen.size(), some_of(misshapen)));
+    if (!missing.empty())
+      problems.push_back(fmt::format("{} missing ({})", missing.size(), some_of(missing)));
+    if (!result.unused.empty())
+      problems.push_back(
+          fmt::format("{} unexpected ({})", result.unused.size(), some_of(describe(state, result.unused))));
+    fail("{}: does not fit {}: {}; is it a checkpoint of another network, or of another width?", source,
+         model, fmt::join(problems, ", "));
+  }
+  for (auto& [id, tensor] : found) graph.value(id).constant = std::move(tensor);
+  return result;
+}
+
+void check_all_used(const ReadResult& result, const StateDict& state, std::string_view model,
+                    std::string_view source) {
+  if (result.unused.empty()) return;
+  fail("{}: has {} items that {} does not have ({}); is it a checkpoint of another network?", source,
+       result.unused.size(), model, some_of(describe(state, result.unused)));
+}
+
+StateDict to_state_dict(const Graph& graph, std::string_view model, Naming naming) {
+  std::vector<const Value*> parameters = parameters_of(graph);
+  std::map<std::string, std::string> paddle_names = paddle_vision_names(graph, model);
+  std::map<std::string, std::string> variables = variable_names(parameters);
+  StateDict state;
+  for (const Value* value : parameters) {
+    std::string name = naming == Naming::kReference ? value->name : paddle_names.at(value->name);
+    if (auto variable = variables.find(value->name); variable != variables.end())
+      state.parameter_names.push_back({name, variable->second});
+    state.items.push_back({std::move(name), {value->constant}});
+  }
+  return state;
+}
+
+}  // namespace octet::models

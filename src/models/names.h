@@ -1,0 +1,50 @@
+#pragma once
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "formats/paddle/state_dict.h"
+#include "graph/graph.h"
+
+// Checkpoints (*.pdparams) of the zoo's networks. There are two ways to name parameters: that of the
+// reference pipeline, which is torchvision's and the graph's, and that of paddle.vision. They differ for
+// MobileNetV3: features.0.0.weight is conv.0.weight, features.4.block.1.0.weight is
+// blocks.3.bottleneck_conv.0.weight.
+
+namespace octet::models {
+
+enum class Naming : std::uint8_t { kReference, kPaddleVision };
+
+// paddle.vision's names of the parameters of a graph of build_model(model), by their names in the graph.
+std::map<std::string, std::string> paddle_vision_names(const Graph& graph, std::string_view model);
+
+// For how many classes the checkpoint was trained; an Error that starts with `source` when it has no last
+// layer as `model` has it.
+std::int64_t num_classes_of(const paddle::StateDict& state, std::string_view model, std::string_view source);
+
+enum class Head : std::uint8_t {
+  kMustFit,
+  kMayDiffer,  // with another number of classes, the last layer keeps the graph's weights
+};
+
+struct ReadResult {
+  bool head_was_read = true;
+  std::vector<std::string> unused;  // items of the checkpoint that the graph has no constant for
+};
+
+// Fills the graph's parameters from a checkpoint in either naming; they may be views of the checkpoint's
+// file. An Error that starts with `source` and says which parameters are missing or have another shape.
+ReadResult read_parameters(Graph& graph, const paddle::StateDict& state, std::string_view model,
+                           std::string_view source, Head head = Head::kMustFit);
+
+// For who expects a checkpoint to hold nothing else: an Error when there are unused items.
+void check_all_used(const ReadResult& result, const paddle::StateDict& state, std::string_view model,
+                    std::string_view source);
+
+// The graph's constants in the network's order, with the names that Paddle's own network gives to its
+// variables (conv2d_0.w_0). Tensors are shared with the graph.
+paddle::StateDict to_state_dict(const Graph& graph, std::string_view model,
+                                Naming naming = Naming::kReference);
+
+}  // namespace octet::models
