@@ -10,6 +10,7 @@
 #include "formats/paddle/model_io.h"
 #include "formats/paddle/state_dict.h"
 #include "graph/builder.h"
+#include "support/idx_files.h"
 #include "support/pickle_samples.h"
 #include "support/pictures.h"
 #include "support/temp_dir.h"
@@ -105,6 +106,10 @@ Inputs lists() {
           "/etc/passwd\t3\nno where.jpg 4\n"};
 }
 
+Inputs idx() {
+  return {idx_pictures(2), gzip(idx_pictures(2)), idx_labels(5), gzip(idx_labels(5))};
+}
+
 struct Row {
   const char* target;
   Inputs (*make)();
@@ -112,7 +117,7 @@ struct Row {
 // A new target gets a row here.
 constexpr Row kRows[] = {{"npy_fuzz", npy},    {"pickle_fuzz", pickles}, {"pdmodel_fuzz", models},
                          {"jpeg_fuzz", jpegs}, {"png_fuzz", pngs},       {"deploy_yaml_fuzz", yamls},
-                         {"list_fuzz", lists}};
+                         {"list_fuzz", lists}, {"idx_fuzz", idx}};
 
 }  // namespace
 }  // namespace octet

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "data/pixel_ops.h"
 
 namespace octet {
 
@@ -53,6 +54,112 @@ void mirror(Image& image) {
   }
 }
 
+// AutoAugment's policy for ImageNet (https://arxiv.org/abs/1805.09501, appendix A): an operation, how often
+// it is done, and its level from 0 to 9.
+struct Step {
+  PixelOp op;
+  double probability;
+  int level;
+};
+
+constexpr auto kPosterize = PixelOp::kPosterize, kSolarize = PixelOp::kSolarize, kRotate = PixelOp::kRotate,
+               kEqualize = PixelOp::kEqualize, kInvert = PixelOp::kInvert, kColor = PixelOp::kColor,
+               kContrast = PixelOp::kContrast, kAutoContrast = PixelOp::kAutoContrast,
+               kSharpness = PixelOp::kSharpness, kShearX = PixelOp::kShearX;
+
+// clang-format off
+constexpr Step kImageNetPolicy[25][2] = {
+    {{kPosterize, 0.4, 8}, {kRotate, 0.6, 9}},
+    {{kSolarize, 0.6, 5}, {kAutoContrast, 0.6, 0}},
+    {{kEqualize, 0.8, 0}, {kEqualize, 0.6, 0}},
+    {{kPosterize, 0.6, 7}, {kPosterize, 0.6, 6}},
+    {{kEqualize, 0.4, 0}, {kSolarize, 0.2, 4}},
+    {{kEqualize, 0.4, 0}, {kRotate, 0.8, 8}},
+    {{kSolarize, 0.6, 3}, {kEqualize, 0.6, 0}},
+    {{kPosterize, 0.8, 5}, {kEqualize, 1.0, 0}},
+    {{kRotate, 0.2, 3}, {kSolarize, 0.6, 8}},
+    {{kEqualize, 0.6, 0}, {kPosterize, 0.4, 6}},
+    {{kRotate, 0.8, 8}, {kColor, 0.4, 0}},
+    {{kRotate, 0.4, 9}, {kEqualize, 0.6, 0}},
+    {{kEqualize, 0.0, 0}, {kEqualize, 0.8, 0}},
+    {{kInvert, 0.6, 0}, {kEqualize, 1.0, 0}},
+    {{kColor, 0.6, 4}, {kContrast, 1.0, 8}},
+    {{kRotate, 0.8, 8}, {kColor, 1.0, 2}},
+    {{kColor, 0.8, 8}, {kSolarize, 0.8, 7}},
+    {{kSharpness, 0.4, 7}, {kInvert, 0.6, 0}},
+    {{kShearX, 0.6, 5}, {kEqualize, 1.0, 0}},
+    {{kColor, 0.4, 0}, {kEqualize, 0.6, 0}},
+    {{kEqualize, 0.4, 0}, {kSolarize, 0.2, 4}},
+    {{kSolarize, 0.6, 5}, {kAutoContrast, 0.6, 0}},
+    {{kInvert, 0.6, 0}, {kEqualize, 1.0, 0}},
+    {{kColor, 0.6, 4}, {kContrast, 1.0, 8}},
+    {{kEqualize, 0.8, 0}, {kEqualize, 0.6, 0}},
+};
+// clang-format on
+
+// What a level means, and whether it goes both ways, as in torchvision.
+double amount_of(const Step& step, bool negative) {
+  constexpr int kLevels = 10;
+  const double part = static_cast<double>(step.level) / (kLevels - 1);
+  const double sign = negative ? -1.0 : 1.0;
+  switch (step.op) {
+    case PixelOp::kShearX:
+      return sign * 0.3 * part;
+    case PixelOp::kRotate:
+      return sign * 30.0 * part;
+    case PixelOp::kColor:
+    case PixelOp::kContrast:
+    case PixelOp::kSharpness:
+      return sign * 0.9 * part;
+    case PixelOp::kPosterize:
+      return 8.0 - std::nearbyint(4.0 * part);
+    case PixelOp::kSolarize:
+      return 255.0 * (1.0 - part);
+    default:
+      return 0.0;
+  }
+}
+
+void auto_augment(Image& image, Random& random) {
+  for (const Step& step : kImageNetPolicy[random.below(std::ssize(kImageNetPolicy))]) {
+    const bool wanted = random.uniform() < step.probability;
+    const bool negative = random.below(2) == 0;
+    if (wanted) apply(step.op, amount_of(step, negative), image);
+  }
+}
+
+// In random order. What is 0 is left out.
+void jitter_colors(Image& image, const ColorJitter& jitter, Random& random) {
+  std::array<std::pair<PixelOp, double>, 4> steps = {{{PixelOp::kBrightness, jitter.brightness},
+                                                      {PixelOp::kContrast, jitter.contrast},
+                                                      {PixelOp::kColor, jitter.saturation},
+                                                      {PixelOp::kHue, jitter.hue}}};
+  for (std::size_t i = steps.size(); i > 1; --i)
+    std::swap(steps[i - 1], steps[static_cast<std::size_t>(random.below(static_cast<std::int64_t>(i)))]);
+  for (const auto& [op, strength] : steps) {
+    // A factor is never negative, so a strength above 1 reaches further up than down.
+    const double low = op == PixelOp::kHue ? -strength : std::max(-strength, -1.0);
+    if (strength > 0) apply(op, random.uniform(low, strength), image);
+  }
+}
+
+// torchvision's RandomErasing: ten tries for a rectangle that fits.
+void erase(std::span<float> planes, int size, Random& random) {
+  const double area = static_cast<double>(size) * size;
+  for (int attempt = 0; attempt < 10; ++attempt) {
+    const double part = area * random.uniform(0.02, 0.33);
+    const double ratio = std::exp(random.uniform(std::log(0.3), std::log(3.3)));
+    const auto height = static_cast<int>(std::nearbyint(std::sqrt(part * ratio)));
+    const auto width = static_cast<int>(std::nearbyint(std::sqrt(part / ratio)));
+    if (height >= size || width >= size) continue;
+    const std::int64_t top = random.below(size - height + 1), left = random.below(size - width + 1);
+    for (std::int64_t c = 0; c < Image::kChannels; ++c)
+      for (std::int64_t y = top; y < top + height; ++y)
+        std::fill_n(planes.begin() + (c * size + y) * size + left, width, 0.0f);
+    return;
+  }
+}
+
 }  // namespace
 
 void validate(const TrainTransform& transform) {
@@ -68,6 +175,14 @@ void validate(const TrainTransform& transform) {
         std::isfinite(transform.ratio[1])))
     fail("the crop's ratio is {} to {}; both must be positive, the smaller one first", transform.ratio[0],
          transform.ratio[1]);
+  const ColorJitter& jitter = transform.jitter;
+  for (double strength : {jitter.brightness, jitter.contrast, jitter.saturation})
+    if (!(strength >= 0 && std::isfinite(strength)))
+      fail("a colour jitter is {}; it must be 0 or a positive number", strength);
+  if (!(jitter.hue >= 0 && jitter.hue <= 0.5))
+    fail("the hue's jitter is {}; it must be between 0 and 0.5", jitter.hue);
+  if (!(transform.random_erase >= 0 && transform.random_erase <= 1))
+    fail("random erasing is {}; it must be a probability, between 0 and 1", transform.random_erase);
   validate(evaluation_of(transform));
 }
 
@@ -91,12 +206,16 @@ Image augment_pixels(const Image& image, const TrainTransform& transform, Random
     out = random_square(resize_and_crop(image, short_side), size, transform.pad, random);
   }
   if (transform.flip && random.uniform() < 0.5) mirror(out);
+  if (transform.auto_augment) auto_augment(out, random);
+  jitter_colors(out, transform.jitter, random);
   return out;
 }
 
 void augment(const Image& image, const TrainTransform& transform, Random& random, std::span<float> planes) {
   const Preprocess colors{.mean = transform.mean, .std = transform.std};
   normalize(augment_pixels(image, transform, random), colors, planes);
+  if (transform.random_erase > 0 && random.uniform() < transform.random_erase)
+    erase(planes, transform.size, random);
 }
 
 }  // namespace octet

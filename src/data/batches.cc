@@ -81,10 +81,10 @@ class Assembler {
     loaded_.resize(count);
     // Arrays only have to be found, pictures are worth several threads.
     for (std::size_t i = 0; i < count; ++i)
-      if (dataset_.samples[at_ + i].row >= 0) loaded_[i] = load_array(dataset_.samples[at_ + i]);
+      if (dataset_.is_array(dataset_.samples[at_ + i])) loaded_[i] = load_array(dataset_.samples[at_ + i]);
     pool_.parallel_for(static_cast<std::int64_t>(count), [&](std::int64_t i) {
       const Sample& sample = dataset_.samples[at_ + static_cast<std::size_t>(i)];
-      if (sample.row < 0) loaded_[static_cast<std::size_t>(i)] = load_picture(sample);
+      if (!dataset_.is_array(sample)) loaded_[static_cast<std::size_t>(i)] = load_picture(sample);
     });
     at_ += count;
   }
@@ -92,7 +92,7 @@ class Assembler {
   Loaded load_picture(const Sample& sample) const {
     Loaded loaded{.label = sample.label};
     try {
-      loaded.image = resize_and_crop(load_image(sample.path), preprocess_);
+      loaded.image = resize_and_crop(dataset_.load(sample), preprocess_);
       loaded.shape = {Image::kChannels, loaded.image.height, loaded.image.width};
     } catch (const Error& error) {
       loaded.error = error.what();

@@ -154,12 +154,46 @@ bool are_splits(const std::vector<fs::path>& folders) {
                               std::any_of(folders.begin(), folders.end(), is_val));
 }
 
+// The file `name` of a folder, or `name`.gz; empty: there is neither.
+fs::path find_idx(const fs::path& folder, const std::string& name) {
+  for (const char* ending : {"", ".gz"})
+    if (is_file(folder / (name + ending))) return folder / (name + ending);
+  return {};
+}
+
+// MNIST's names. Nothing: the folder holds no such files.
+std::optional<Dataset> from_idx(const fs::path& folder, std::string_view split) {
+  const auto pictures_name = [](std::string_view which) {
+    return fmt::format("{}-images-idx3-ubyte", which == "train" ? "train" : "t10k");
+  };
+  const fs::path pictures = find_idx(folder, pictures_name(split));
+  if (pictures.empty()) {
+    const fs::path other = find_idx(folder, pictures_name(split == "train" ? "val" : "train"));
+    if (other.empty()) return std::nullopt;
+    fail("{}: has {}, but not {}[.gz]", folder.string(), other.filename().string(), pictures_name(split));
+  }
+  const std::string labels_name = fmt::format("{}-labels-idx1-ubyte", split == "train" ? "train" : "t10k");
+  const fs::path labels_file = find_idx(folder, labels_name);
+  if (labels_file.empty())
+    fail("{}: has {}, but not {}[.gz]", folder.string(), pictures.filename().string(), labels_name);
+  Dataset dataset;
+  dataset.idx = std::make_shared<const IdxPictures>(load_idx_pictures(pictures));
+  const std::vector<std::uint8_t> labels = load_idx_labels(labels_file);
+  if (std::ssize(labels) != dataset.idx->count)
+    fail("{}: {} labels for the {} pictures of {}", labels_file.string(), labels.size(), dataset.idx->count,
+         pictures.filename().string());
+  dataset.samples.reserve(labels.size());
+  for (std::uint8_t label : labels) dataset.samples.push_back({pictures, label, std::ssize(dataset.samples)});
+  return dataset;
+}
+
 fs::path list_name(std::string_view split) {
   return fmt::format("{}_list.txt", split);
 }
 
 Dataset from_folder(const fs::path& path, std::string_view split) {
   if (is_file(path / list_name(split))) return from_list(path / list_name(split));
+  if (std::optional<Dataset> dataset = from_idx(path, split)) return *std::move(dataset);
   Folder folder = read_folder(path);
   const bool has_splits = are_splits(folder.folders);
   const auto is_asked_for = [&](const fs::path& other) { return other.filename() == split; };
@@ -185,6 +219,10 @@ std::int64_t Dataset::class_count() const {
   auto count = static_cast<std::int64_t>(classes.size());
   for (const Sample& sample : samples) count = std::max(count, sample.label + 1);
   return count;
+}
+
+Image Dataset::load(const Sample& sample) const {
+  return idx ? idx->picture(sample.row) : load_image(sample.path);
 }
 
 Dataset open_dataset(const fs::path& path, std::string_view split) {

@@ -1,16 +1,20 @@
 #pragma once
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "data/idx.h"
+#include "data/image.h"
 
 namespace octet {
 
 struct Sample {
   std::filesystem::path path;
   std::int64_t label = -1;  // -1: not known
-  std::int64_t row = -1;    // which one of the arrays in a .npy file; -1: the file is a picture
+  std::int64_t row = -1;    // which one of those in a .npy or idx file; -1: the file is a picture
 };
 
 // Pictures, or arrays that are preprocessed already, in an order that does not depend on the file system.
@@ -19,15 +23,20 @@ struct Dataset {
   std::vector<Sample> samples;
   std::vector<std::string> classes;                  // the name of each label, where folders tell it
   std::vector<std::filesystem::path> empty_folders;  // the classes without pictures, which training refuses
+  std::shared_ptr<const IdxPictures> idx;            // of an idx file: its rows are the samples
 
   // One more than the largest label, or the number of folders.
   std::int64_t class_count() const;
   bool has_labels() const { return !samples.empty() && samples.front().label >= 0; }
+  bool is_array(const Sample& sample) const { return sample.row >= 0 && !idx; }
+  // The picture of a sample, which is no array; an Error when it can't be read.
+  Image load(const Sample& sample) const;
 };
 
 // Finds the samples without opening the pictures. `split` is "train" or "val"; `path` is one of
 // - a folder with one folder a class, which are numbered in the order of their names;
 // - a folder with the list `split`_list.txt, or with a folder `split`, which is any of these itself;
+// - a folder with the idx files of MNIST or Fashion-MNIST: "train" is train-*, "val" is t10k-*;
 // - a list: lines of `relative/path label`, or of paths alone, relative to the list's folder;
 // - a folder of pictures, or one picture: no labels;
 // - a .npy file of a float32 array [N, C, H, W], or a folder of them: N samples each, with labels when there

@@ -12,7 +12,6 @@
 
 #include "base/error.h"
 #include "base/random.h"
-#include "data/image.h"
 
 namespace octet {
 
@@ -35,7 +34,7 @@ void check_trainable(const Dataset& dataset) {
   if (!dataset.has_labels())
     fail("{}: training needs labels: one folder a class, or a list with lines of `relative/path label`",
          first);
-  if (dataset.samples.front().row >= 0)
+  if (dataset.is_array(dataset.samples.front()))
     fail("{}: an array of pictures that are preprocessed already; training needs the pictures", first);
 }
 
@@ -118,7 +117,7 @@ struct TrainLoader::State {
       if (run > 0 && is_broken[number]) continue;
       const Sample& sample = dataset.samples[number];
       try {
-        const Image image = load_image(sample.path);
+        const Image image = dataset.load(sample);
         // Of the turn, not of the sample: who steps in for another one is not seen twice in the same version.
         Random random({options.seed, work.epoch->number, order[turn % order.size()]});
         const std::size_t size = index(work.batch.pixels.size() / options.batch_size);
