@@ -13,7 +13,7 @@
 namespace octet {
 namespace {
 
-// Smooth with some grain, so that a JPEG of it is as long as a photo's (about 100 KB).
+// Smooth with some grain, so that a JPEG of it is as long as a photo's (some 40 KB).
 Image photo(int width, int height, std::uint64_t seed) {
   Random random({seed});
   Image image = resize(test_image(8 + static_cast<int>(seed % 5), 7), width, height, Interpolation::kBicubic);

@@ -95,7 +95,7 @@ class Assembler {
       loaded.image = resize_and_crop(dataset_.load(sample), preprocess_);
       loaded.shape = {Image::kChannels, loaded.image.height, loaded.image.width};
     } catch (const Error& error) {
-      loaded.error = error.what();
+      loaded.error = problem_with(sample, error);
     }
     return loaded;
   }

@@ -236,6 +236,27 @@ Dataset open_dataset(const fs::path& path, std::string_view split) {
   return from_list(path);
 }
 
+void check_same_classes(const Dataset& train, const Dataset& val) {
+  if (!train.classes.empty() && !val.classes.empty() && train.classes != val.classes) {
+    const auto [in_train, in_val] = std::ranges::mismatch(train.classes, val.classes);
+    const auto name = [](const auto& classes, auto it) {
+      return it == classes.end() ? std::string("nothing") : "the folder '" + printable(*it) + "'";
+    };
+    fail("class {} is {} for training and {} for evaluation; both need the same folders, empty or not",
+         in_train - train.classes.begin(), name(train.classes, in_train), name(val.classes, in_val));
+  }
+  const std::int64_t classes = train.class_count();
+  for (const Sample& sample : val.samples)
+    if (sample.label >= classes)
+      fail("{}: the label is {}, but the labels for training end at {}", sample.path.string(), sample.label,
+           classes - 1);
+}
+
+std::string problem_with(const Sample& sample, const Error& error) {
+  const std::string path = sample.path.string(), what = error.what();
+  return what.starts_with(path) ? what : path + ": " + what;
+}
+
 Dataset read_list(std::string_view text, const fs::path& list) {
   constexpr std::size_t kMaxLine = 4096;
   if (text.find('\0') != std::string_view::npos)

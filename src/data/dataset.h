@@ -8,6 +8,7 @@
 
 #include "data/idx.h"
 #include "data/image.h"
+#include "octet/error.h"
 
 namespace octet {
 
@@ -45,6 +46,13 @@ struct Dataset {
 // Hidden files and what is neither picture nor array are left out. An Error says what was found in their
 // place.
 Dataset open_dataset(const std::filesystem::path& path, std::string_view split);
+
+// An Error when the two have folders for their classes and those differ: a label would mean one thing in
+// training and another in evaluation. Also when `val` has a label that is not in `train`.
+void check_same_classes(const Dataset& train, const Dataset& val);
+
+// A line about a picture that can't be used. It begins with the file, whatever the error says.
+std::string problem_with(const Sample& sample, const Error& error);
 
 // The samples of a list with this text, which is the file `list`.
 Dataset read_list(std::string_view text, const std::filesystem::path& list);

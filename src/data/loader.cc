@@ -128,7 +128,7 @@ struct TrainLoader::State {
       } catch (const Error& error) {
         if (error.kind() == Error::Kind::kInternal) throw;
         is_broken[number] = true;
-        if (run == 0) work.errors[index(i)] = error.what();
+        if (run == 0) work.errors[index(i)] = problem_with(sample, error);
       }
     }
     fail("{} pictures in a row can't be read; the first: {}", std::min(order.size(), kMaxBrokenRun),

@@ -157,6 +157,29 @@ TEST(Dataset, ArraysAreSamplesRowByRow) {
   EXPECT_THAT(error_of(tree), HasSubstr("the label -6 at 1 is negative"));
 }
 
+TEST(Dataset, TrainingAndEvaluationHaveTheSameClasses) {
+  const auto error_of_parts = [](const Tree& tree) -> std::string {
+    try {
+      check_same_classes(open_dataset(tree.path(), "train"), open_dataset(tree.path(), "val"));
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "no error";
+  };
+  EXPECT_EQ(error_of_parts({"train/a/1.jpg", "train/b/2.jpg", "val/a/3.jpg", "val/b/no.txt"}), "no error");
+  EXPECT_THAT(error_of_parts({"train/a/1.jpg", "train/b/2.jpg", "val/b/4.jpg"}),
+              HasSubstr("class 0 is the folder 'a' for training and the folder 'b' for evaluation"));
+  EXPECT_THAT(error_of_parts({"train/a/1.jpg", "train/b/2.jpg", "val/a/4.jpg"}),
+              HasSubstr("class 1 is the folder 'b' for training and nothing for evaluation"));
+  Tree lists = {"1.jpg", "2.jpg"};
+  lists.add("train_list.txt", "1.jpg 0\n2.jpg 2");
+  lists.add("val_list.txt", "1.jpg 1");
+  EXPECT_EQ(error_of_parts(lists), "no error");
+  lists.add("val_list.txt", "1.jpg 3");
+  EXPECT_THAT(error_of_parts(lists),
+              HasSubstr("1.jpg: the label is 3, but the labels for training end at 2"));
+}
+
 TEST(Dataset, OtherArraysAreRefused) {
   Tree tree;
   save_npy(tree / "x.npy", Tensor(DType::kFloat32, {3, 2, 2}));

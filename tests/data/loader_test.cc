@@ -182,6 +182,17 @@ TEST(TrainLoader, TheNextPictureTakesABrokenOnesPlace) {
   EXPECT_FALSE(std::ranges::equal(pixels.subspan(192, 192), pixels.subspan(384, 192)));
 }
 
+TEST(TrainLoader, APictureThatCannotBeScaledIsNamed) {
+  Pictures pictures(4);
+  write_file(pictures.dataset.samples[2].path, encode_png(test_image(1, 100000)));
+  TrainLoader loader(pictures.dataset, {.size = 224, .random_resized_crop = false}, {.batch_size = 4});
+  loader.start_epoch(0);
+  const std::optional<TrainBatch> batch = loader.next();
+  ASSERT_TRUE(batch);
+  EXPECT_THAT(batch->broken, ElementsAre(testing::AllOf(HasSubstr("002.jpg: a picture of 1x100000"),
+                                                        HasSubstr("too large"))));
+}
+
 TEST(TrainLoader, MostlyBrokenPicturesAreAnError) {
   Pictures pictures(40);
   for (int broken = 0; broken < 25; ++broken) pictures.break_picture(broken);
