@@ -4,6 +4,7 @@ PREFIX ?= /usr/local
 
 BUILD = cmake --build -j $(JOBS) --preset
 # The Python tests are registered when CMake knows the Python that has Paddle, the fuzz run when it knows the targets.
+CONFIGURE = cmake --preset release --log-level=WARNING -DOCTET_LIBTORCH=$$(tools/setup --libtorch)
 TEST_OPTIONS = -DOCTET_PYTHON=$$(tools/setup --python) -DOCTET_FUZZ_BUILD=$(CURDIR)/build/fuzz
 
 .PHONY: help setup build test quickstart bench bench-peers bench-accuracy format lint asan tsan neon fuzz install clean
@@ -18,12 +19,12 @@ setup:
 ## make build        build/release/octet
 build:
 	@tools/setup build
-	@cmake --preset release --log-level=WARNING
+	@$(CONFIGURE)
 	@$(BUILD) release --target octet_program octet
 
 ## make test         everything: unit tests, parity with Paddle, style, install, two minutes of fuzzing
 test: setup
-	@cmake --preset release --log-level=WARNING $(TEST_OPTIONS)
+	@$(CONFIGURE) $(TEST_OPTIONS)
 	@cmake --preset fuzz --log-level=WARNING
 	@$(BUILD) release
 	@$(BUILD) fuzz

@@ -4,8 +4,10 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <yaml-cpp/yaml.h>
 
 #include "base/error.h"
+#include "base/file.h"
 #include "base/nearest.h"
 
 namespace octet::cli {
@@ -38,11 +40,16 @@ int parse_int(const std::string& name, const std::string& text, Range range) {
   return static_cast<int>(number);
 }
 
-std::optional<float> parse_float(const std::string& text) {
-  float number = 0;
+template <class T>
+std::optional<T> parse_number(const std::string& text) {
+  T number = 0;
   auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (error != std::errc() || end != text.data() + text.size() || !std::isfinite(number)) return std::nullopt;
   return number;
+}
+
+std::optional<float> parse_float(const std::string& text) {
+  return parse_number<float>(text);
 }
 
 bool is_number_list(const std::string& text) {
@@ -59,7 +66,10 @@ void check_choice(const Flag& flag, const std::string& text) {
 
 std::string left_column(const Flag& flag) {
   if (flag.positional) return "  " + flag.name;
-  std::string text = "  --" + flag.name;
+  std::string text = "  ";
+  for (const std::string& alias : flag.aliases)
+    if (alias.size() == 1) text += "-" + alias + ", ";
+  text += "--" + flag.name;
   if (flag.boolean) return text + " [" + flag.value + "]";
   return text + " " + flag.value;
 }
@@ -144,7 +154,7 @@ Flag& Args::add(std::string name, double* target, std::string help) {
   Flag& flag = add_flag(std::move(name), "X", std::move(help));
   flag.default_text = fmt::format("{}", *target);
   flag.set = [&flag, target](const std::string& text) {
-    std::optional<float> number = parse_float(text);
+    std::optional<double> number = parse_number<double>(text);
     if (!number || *number < 0) fail("--{}: '{}' is not a number of 0 or more", flag.name, text);
     *target = *number;
   };
@@ -232,7 +242,9 @@ std::vector<std::string> Args::normalise(std::span<const std::string> words) con
       result.push_back(name);
       continue;
     }
-    const Flag* flag = name.starts_with("--") ? find(std::string_view(name).substr(2)) : nullptr;
+    const bool is_letter = name.size() == 2 && name[1] != '-';
+    const Flag* flag = is_letter || name.starts_with("--") ? find(std::string_view(name).substr(is_letter ? 1 : 2))
+                                                           : nullptr;
     if (!flag) {
       std::vector<std::string> known = {"--help"};
       for (const Flag& other : flags_)
@@ -268,7 +280,42 @@ void Args::add_command_line(std::string name, std::vector<std::string>* target) 
   line_ = target;
 }
 
+void Args::add_config() {
+  add("config", &config_, "FILE", "flags from a file of lines `name: value`; those of the command line win");
+}
+
+// What the file given by --config says, as words of a command line.
+std::vector<std::string> Args::words_of_config(std::span<const std::string> words) const {
+  std::string path;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    if (words[i] == "--config" && i + 1 < words.size()) path = words[i + 1];
+    if (words[i].starts_with("--config=")) path = words[i].substr(9);
+  }
+  std::vector<std::string> result;
+  if (path.empty()) return result;
+  YAML::Node file;
+  try {
+    file = YAML::Load(read_text(path));
+  } catch (const YAML::Exception& error) {
+    fail("{}:{}: {}", path, error.mark.line + 1, error.msg);
+  }
+  if (!file.IsMap()) fail("{}: not a list of lines `name: value`", path);
+  for (const auto& entry : file) {
+    std::string name = entry.first.as<std::string>();
+    std::replace(name.begin(), name.end(), '_', '-');
+    if (!find(name)) fail("{}:{}: there is no flag --{}; {}", path, entry.first.Mark().line + 1, name, see_help());
+    if (!entry.second.IsScalar()) fail("{}:{}: {} needs one value", path, entry.first.Mark().line + 1, name);
+    result.push_back("--" + name + "=" + entry.second.as<std::string>());
+  }
+  return result;
+}
+
 bool Args::parse(std::span<const std::string> words) {
+  std::vector<std::string> with_config = words_of_config(words);
+  if (!with_config.empty()) {
+    with_config.insert(with_config.end(), words.begin(), words.end());
+    words = with_config;
+  }
   if (line_) {
     std::size_t end = 0;
     while (end < words.size() && words[end].starts_with("-")) {

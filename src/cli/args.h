@@ -17,7 +17,7 @@ struct Flag {
   std::string help;
   std::string group;
   std::string default_text;          // empty: none to show
-  std::vector<std::string> aliases;  // other names for it, not shown
+  std::vector<std::string> aliases;  // other names for it; only those of one letter (-b) are shown
   bool positional = false;
   bool required = false;
   bool repeatable = false;
@@ -65,6 +65,9 @@ class Args {
   // The first word that is no flag, and all that follow it, are another command line, and go to `target`.
   void add_command_line(std::string name, std::vector<std::string>* target);
 
+  // --config FILE: a file with flags.
+  void add_config();
+
   // Fills the targets. False: `--help` was asked for and nothing else was looked at.
   bool parse(std::span<const std::string> words);
 
@@ -77,10 +80,11 @@ class Args {
   Flag& add_flag(std::string name, std::string value, std::string help);
   const Flag* find(std::string_view name) const;  // by its name or an alias, with `-`
   std::vector<std::string> normalise(std::span<const std::string> words) const;
+  std::vector<std::string> words_of_config(std::span<const std::string> words) const;
   std::string see_help() const;
 
   std::string command_, summary_, group_ = "Flags";
-  std::string line_name_;
+  std::string line_name_, config_;
   std::vector<std::string>* line_ = nullptr;  // of add_command_line
   std::vector<std::string> notes_, examples_;
   std::deque<Flag> flags_;  // a deque: references stay valid while flags are added

@@ -16,6 +16,7 @@ namespace octet::cli {
 
 std::span<const Command> commands() {
   static constexpr Command kCommands[] = {
+      {"train", "Train a network on labelled pictures.", declare_train},
       {"info", "Show what a model holds, or what this octet and CPU can do.", declare_info},
       {"run", "Run a model on arrays from .npy files.", declare_run},
       {"infer", "Classify pictures with a model.", declare_infer},

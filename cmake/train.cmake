@@ -1,0 +1,32 @@
+# octet-train, the program that links libtorch; `octet train` starts it. Without libtorch there is none.
+set(OCTET_LIBTORCH "" CACHE PATH "The folder `torch` of PyPI's wheel (tools/setup --libtorch); none: octet can't train")
+option(OCTET_CUDA "Link the CUDA side of libtorch too (tools/setup cuda; OCTET_LIBTORCH is then tools/setup --libtorch-cuda)" OFF)
+if(NOT OCTET_LIBTORCH)
+  return()
+endif()
+
+add_library(octet_libtorch INTERFACE)
+# -idirafter: the wheel carries headers of other libraries (fmt, ...) that must not take the place of the system's.
+target_compile_options(octet_libtorch INTERFACE
+  "SHELL:-idirafter ${OCTET_LIBTORCH}/include" "SHELL:-idirafter ${OCTET_LIBTORCH}/include/torch/csrc/api/include")
+target_link_libraries(octet_libtorch INTERFACE ${OCTET_LIBTORCH}/lib/libtorch_cpu.so ${OCTET_LIBTORCH}/lib/libc10.so)
+# What libtorch itself needs stands in other packages, which its own paths find when it is loaded.
+target_link_options(octet_libtorch INTERFACE -Wl,--allow-shlib-undefined -Wl,-rpath,${OCTET_LIBTORCH}/lib)
+if(OCTET_CUDA)
+  # --no-as-needed: nothing refers to it by name; its kernels register themselves when it is loaded.
+  target_link_options(octet_libtorch INTERFACE -Wl,--no-as-needed)
+  target_link_libraries(octet_libtorch INTERFACE ${OCTET_LIBTORCH}/lib/libtorch_cuda.so ${OCTET_LIBTORCH}/lib/libc10_cuda.so)
+endif()
+
+file(GLOB OCTET_TRAIN_SOURCES CONFIGURE_DEPENDS src/train/*.cc)
+list(FILTER OCTET_TRAIN_SOURCES EXCLUDE REGEX "/main.cc$")
+add_library(octet_training STATIC ${OCTET_TRAIN_SOURCES})
+target_link_libraries(octet_training PUBLIC octet_internal octet_libtorch)
+target_precompile_headers(octet_training PRIVATE src/train/torch.h)
+# As in programs, so that tests can use the same precompiled header.
+target_compile_options(octet_training PRIVATE -fPIE)
+
+add_executable(octet_train src/train/main.cc)
+set_target_properties(octet_train PROPERTIES OUTPUT_NAME octet-train)
+target_link_libraries(octet_train PRIVATE octet_training)
+add_dependencies(octet_program octet_train)

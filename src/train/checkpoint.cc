@@ -1,0 +1,223 @@
+#include "train/checkpoint.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cstring>
+
+#include "base/file.h"
+#include "formats/paddle/state_dict.h"
+#include "models/names.h"
+#include "train/convert.h"
+
+namespace octet::train {
+
+namespace {
+
+namespace fs = std::filesystem;
+using paddle::StateDict;
+using pickle::PyDict;
+using pickle::PyValue;
+
+constexpr std::string_view kOctet = "octet";  // the entry of *.pdopt that Paddle does not know
+
+StateDict parameters_of(const Graph& graph, const CheckpointNames& names) {
+  if (!names.model.empty())
+    return models::to_state_dict(
+        graph, names.model,
+        names.naming == "paddle.vision" ? models::Naming::kPaddleVision : models::Naming::kReference);
+  StateDict state;
+  for (const Value& value : graph.values)
+    if (value.is_constant() && value.dtype == DType::kFloat32) state.set(value.name, {value.constant});
+  return state;
+}
+
+// Paddle's name for the variable of each parameter, by its name in the graph; what has none keeps its own.
+std::map<std::string, std::string> variable_names(const Graph& graph, const CheckpointNames& names) {
+  std::map<std::string, std::string> variables;
+  for (const auto& [name, parameter] : parameters_of(graph, {names.model, "reference"}).parameter_names)
+    variables[name] = parameter;
+  return variables;
+}
+
+std::string variable_of(const std::map<std::string, std::string>& variables, const std::string& name) {
+  const auto found = variables.find(name);
+  return found == variables.end() ? name : found->second;
+}
+
+// FNV-1a over the parameters: ties the two files of a checkpoint together.
+std::int64_t fingerprint(const StateDict& state) {
+  std::uint64_t hash = 0xcbf29ce484222325;
+  for (const StateDict::Item& item : state.items) {
+    const Tensor* tensor = state.find(item.name);
+    if (!tensor) continue;
+    const Tensor aligned = tensor->aligned();
+    const std::byte* data = aligned.bytes().data();
+    for (std::size_t i = 0; i + 4 <= aligned.size_bytes(); i += 4) {
+      std::uint32_t word = 0;
+      std::memcpy(&word, data + i, sizeof word);
+      hash = (hash ^ word) * 0x100000001b3;
+    }
+  }
+  return static_cast<std::int64_t>(hash >> 1);
+}
+
+PyDict dictionary(std::vector<std::pair<std::string, PyValue::Data>> entries) {
+  PyDict dict;
+  for (auto& [key, data] : entries) dict.entries.push_back({{key}, {std::move(data)}});
+  return dict;
+}
+
+const PyDict* octet_entry(const StateDict& state) {
+  for (const StateDict::Item& item : state.items)
+    if (item.name == kOctet) return item.value.get_if<PyDict>();
+  return nullptr;
+}
+
+template <class T>
+T entry(const PyDict& dict, std::string_view key, const fs::path& path) {
+  const PyValue* value = dict.find(key);
+  const T* data = value ? value->get_if<T>() : nullptr;
+  if (!data) fail("{}: no {} in it; it was not written by octet train, or is damaged", path.string(), key);
+  return *data;
+}
+
+fs::path with_extension(const fs::path& prefix, const char* extension) {
+  return fs::path(prefix.string() + extension);
+}
+
+fs::path optimizer_file(fs::path parameters) {
+  return parameters.replace_extension(".pdopt");
+}
+
+bool is_whole(const fs::path& parameters) {
+  const fs::path optimizer = optimizer_file(parameters);
+  if (!fs::exists(parameters) || !fs::exists(optimizer)) return false;
+  const StateDict state = paddle::load_state_dict(optimizer);
+  const PyDict* octet = octet_entry(state);
+  return octet && entry<std::int64_t>(*octet, "parameters", optimizer) ==
+                      fingerprint(paddle::load_state_dict(parameters));
+}
+
+}  // namespace
+
+void save_checkpoint(const std::vector<fs::path>& prefixes, const Network& network, Optimizer& optimizer,
+                     const Position& position, const CheckpointNames& names) {
+  const StateDict parameters = parameters_of(network.bake(), names);
+  const std::map<std::string, std::string> variables = variable_names(network.graph(), names);
+
+  StateDict state;
+  const std::vector<Weight>& weights = network.parameters();
+  for (auto& [kind, flat] : optimizer.state())
+    for (std::size_t i = 0; i < weights.size(); ++i)
+      state.set(variable_of(variables, weights[i].name) + "_" + kind + "_0", {from_torch(optimizer.part_of(flat, i))});
+  state.set("LR_Scheduler", {dictionary({{"last_epoch", std::int64_t{position.epoch}}})});
+  state.set(kOctet, {dictionary({{"epoch", std::int64_t{position.epoch}},
+                                 {"iteration", position.iteration},
+                                 {"steps", optimizer.steps_done},
+                                 {"best", position.best},
+                                 {"loss_scale", position.loss_scale},
+                                 {"good_steps", std::int64_t{position.good_steps}},
+                                 {"parameters", fingerprint(parameters)}})});
+  for (const fs::path& prefix : prefixes) {
+    paddle::save_state_dict(with_extension(prefix, ".pdparams"), parameters);
+    paddle::save_state_dict(with_extension(prefix, ".pdopt"), state);
+  }
+}
+
+fs::path find_parameters(const fs::path& path, const std::vector<std::string>& preferred) {
+  if (fs::is_directory(path)) {
+    for (const std::string& name : preferred)
+      if (fs::exists(path / (name + ".pdparams"))) return path / (name + ".pdparams");
+    fail("{}: no {}.pdparams in this folder", path.string(), preferred.front());
+  }
+  if (path.extension() == ".pdopt") return fs::path(path).replace_extension(".pdparams");
+  if (fs::exists(path)) return path;
+  const fs::path file = with_extension(path, ".pdparams");
+  if (fs::exists(file)) return file;
+  fail("{}: no such checkpoint; there is neither this file nor {}", path.string(), file.string());
+}
+
+fs::path find_checkpoint(const fs::path& path) {
+  fs::path parameters = find_parameters(path, {"latest"});
+  if (!fs::exists(optimizer_file(parameters)))
+    fail("{}: no {} beside it, so training can't go on where it was; to start from these weights use --pretrained",
+         parameters.string(), optimizer_file(parameters).filename().string());
+  if (is_whole(parameters)) return parameters;
+  // A run was killed between the two files. Each epoch's are there as well.
+  fs::path newest;
+  int newest_epoch = -1;
+  const fs::path folder = parameters.parent_path().empty() ? fs::path(".") : parameters.parent_path();
+  for (const fs::directory_entry& file : fs::directory_iterator(folder)) {
+    const std::string stem = file.path().stem().string();
+    int epoch = 0;
+    if (file.path().extension() != ".pdparams" || !stem.starts_with("model_")) continue;
+    if (std::from_chars(stem.data() + 6, stem.data() + stem.size(), epoch).ec != std::errc()) continue;
+    if (epoch > newest_epoch && is_whole(file.path())) {
+      newest = file.path();
+      newest_epoch = epoch;
+    }
+  }
+  if (newest.empty())
+    fail("{} and {} do not belong to the same step, and there is no whole model_N beside them", parameters.string(),
+         optimizer_file(parameters).filename().string());
+  return newest;
+}
+
+bool load_parameters(Graph& graph, const fs::path& path, const CheckpointNames& names, bool new_head) {
+  const StateDict state = paddle::load_state_dict(path);
+  if (!names.model.empty()) {
+    const models::ReadResult result =
+        models::read_parameters(graph, state, names.model, path.string(),
+                                new_head ? models::Head::kMayDiffer : models::Head::kMustFit);
+    return !result.head_was_read;
+  }
+  for (Value& value : graph.values) {
+    if (!value.is_constant() || value.dtype != DType::kFloat32) continue;
+    const Tensor* tensor = state.find(value.name);
+    if (!tensor) fail("{}: no {} in it; is it a checkpoint of another network?", path.string(), value.name);
+    if (tensor->shape() != value.shape)
+      fail("{}: {} is {}, and the network's is {}; is it a checkpoint of another network?", path.string(), value.name,
+           to_string(tensor->shape()), to_string(value.shape));
+    value.constant = tensor->clone();
+  }
+  return false;
+}
+
+std::int64_t classes_in(const fs::path& path, const std::string& model) {
+  return models::num_classes_of(paddle::load_state_dict(path), model, path.string());
+}
+
+Position load_optimizer(const fs::path& parameters, const Network& network, Optimizer& optimizer,
+                        const CheckpointNames& names) {
+  const fs::path path = optimizer_file(parameters);
+  const StateDict state = paddle::load_state_dict(path);
+  const std::map<std::string, std::string> variables = variable_names(network.graph(), names);
+  const std::vector<Weight>& weights = network.parameters();
+  const at::NoGradGuard no_gradients;
+  for (auto& [kind, flat] : optimizer.state()) {
+    for (std::size_t i = 0; i < weights.size(); ++i) {
+      const std::string name = variable_of(variables, weights[i].name) + "_" + kind + "_0";
+      const Tensor* tensor = state.find(name);
+      if (!tensor)
+        fail("{}: no {} in it; it was trained with another optimiser (--opt) or is of another network", path.string(),
+             name);
+      at::Tensor part = optimizer.part_of(flat, i);
+      if (tensor->shape() != part.sizes().vec())
+        fail("{}: {} has shape {}, expected {}", path.string(), name, to_string(tensor->shape()),
+             to_string(part.sizes().vec()));
+      part.copy_(view_in_torch(*tensor));
+    }
+  }
+  Position position;
+  const PyDict* octet = octet_entry(state);
+  if (!octet) fail("{}: it does not say how far the run was; it was not written by octet train", path.string());
+  position.epoch = static_cast<int>(entry<std::int64_t>(*octet, "epoch", path));
+  position.iteration = entry<std::int64_t>(*octet, "iteration", path);
+  position.best = entry<double>(*octet, "best", path);
+  position.loss_scale = entry<double>(*octet, "loss_scale", path);
+  position.good_steps = static_cast<int>(entry<std::int64_t>(*octet, "good_steps", path));
+  optimizer.steps_done = entry<std::int64_t>(*octet, "steps", path);
+  return position;
+}
+
+}  // namespace octet::train

@@ -1,0 +1,60 @@
+#include "train/evaluate.h"
+
+#include "base/progress.h"
+#include "data/batches.h"
+#include "runtime/executor.h"
+#include "train/convert.h"
+
+namespace octet::train {
+
+namespace {
+
+Accuracy evaluate_with(const std::function<Tensor(const Tensor&)>& run, const Dataset& dataset,
+                       const Preprocess& preprocess, const EvaluateOptions& options) {
+  BatchReader reader(dataset, preprocess,
+                     {.batch_size = options.batch_size,
+                      .workers = options.workers,
+                      .shard = Shard{options.comm->rank(), options.comm->size()}});
+  Accuracy accuracy;
+  std::optional<octet::Progress> progress;
+  if (!options.quiet) progress.emplace("pictures", static_cast<std::int64_t>(dataset.samples.size()));
+  while (const std::optional<Batch> batch = reader.next()) {
+    if (progress) progress->clear();
+    for (const std::string& message : batch->broken)
+      if (!options.quiet) fmt::print(stderr, "octet: warning: {}; skipped\n", message);
+    if (batch->labels.empty()) continue;
+    const Tensor scores = run(batch->pixels);
+    const auto classes = static_cast<std::size_t>(scores.dim(1));
+    for (std::size_t i = 0; i < batch->labels.size(); ++i)
+      accuracy.update(scores.data<float>().subspan(i * classes, classes), batch->labels[i]);
+    if (progress) progress->update(accuracy.samples * options.comm->size());
+  }
+  double counts[] = {static_cast<double>(accuracy.samples), static_cast<double>(accuracy.top1),
+                     static_cast<double>(accuracy.top5)};
+  options.comm->all_reduce(std::span<double>(counts));
+  accuracy.samples = static_cast<std::int64_t>(counts[0]);
+  accuracy.top1 = static_cast<std::int64_t>(counts[1]);
+  accuracy.top5 = static_cast<std::int64_t>(counts[2]);
+  return accuracy;
+}
+
+}  // namespace
+
+Accuracy evaluate(const Graph& graph, const Dataset& dataset, const Preprocess& preprocess,
+                  const EvaluateOptions& options, ThreadPool& pool) {
+  Session session(prepare(graph, {}), pool);
+  return evaluate_with([&](const Tensor& pixels) { return session.run({pixels}).at(0); }, dataset, preprocess, options);
+}
+
+Accuracy evaluate(Network& network, const Dataset& dataset, const Preprocess& preprocess,
+                  const EvaluateOptions& options) {
+  const at::NoGradGuard no_gradients;
+  const bool training = std::exchange(network.training, false);
+  const Accuracy accuracy = evaluate_with(
+      [&](const Tensor& pixels) { return from_torch(network.forward(view_in_torch(pixels)).to(at::kFloat)); }, dataset,
+      preprocess, options);
+  network.training = training;
+  return accuracy;
+}
+
+}  // namespace octet::train

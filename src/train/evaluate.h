@@ -1,0 +1,26 @@
+#pragma once
+#include "base/threads.h"
+#include "comm/comm.h"
+#include "data/dataset.h"
+#include "data/preprocess.h"
+#include "metrics/accuracy.h"
+#include "train/network.h"
+
+namespace octet::train {
+
+struct EvaluateOptions {
+  int batch_size = 32;
+  int workers = 1;
+  Comm* comm = nullptr;  // the processes that share the work
+  bool quiet = false;    // no progress, no warnings
+};
+
+// How often a classifier is right. On the CPU the graph runs in octet's own runtime, so the number is that of the
+// deployed model; every process gets the total.
+Accuracy evaluate(const Graph& graph, const Dataset& dataset, const Preprocess& preprocess,
+                  const EvaluateOptions& options, ThreadPool& pool);
+// The same on the network's device.
+Accuracy evaluate(Network& network, const Dataset& dataset, const Preprocess& preprocess,
+                  const EvaluateOptions& options);
+
+}  // namespace octet::train

@@ -1,0 +1,554 @@
+#include "train/ops.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "base/random.h"
+#include "graph/op_table.h"
+#include "graph/ops/geometry.h"
+#include "graph/ops/resolve.h"
+#include "graph/ops/window.h"
+#include "train/convert.h"
+
+namespace octet::train {
+
+namespace {
+
+using Ints = std::vector<std::int64_t>;
+
+// What the graph's own code for shapes wants to know of the inputs. Only integers have data: those are small.
+class Infos {
+ public:
+  explicit Infos(const Call& call) {
+    infos_.reserve(call.inputs.size());
+    tensors_.reserve(call.inputs.size());
+    for (const at::Tensor& input : call.inputs) {
+      if (!input.defined()) {
+        pointers_.push_back(nullptr);
+        continue;
+      }
+      ValueInfo info{dtype_of(input.scalar_type()), input.sizes().vec(), nullptr};
+      const bool is_small = input.numel() <= 16 && input.dim() <= 1;
+      if (is_small) {
+        tensors_.push_back(from_torch(input));
+        info.data = &tensors_.back();
+      }
+      infos_.push_back(std::move(info));
+      pointers_.push_back(&infos_.back());
+    }
+  }
+  std::span<const ValueInfo* const> get() const { return pointers_; }
+
+  // The shape of the node's only output.
+  Shape output_shape(const Node& node) const {
+    ValueInfo out;
+    find_op(node.op)->infer(node, pointers_, {&out, 1});
+    return out.shape;
+  }
+
+ private:
+  std::vector<ValueInfo> infos_;
+  std::vector<Tensor> tensors_;
+  std::vector<const ValueInfo*> pointers_;
+};
+
+void no_epilogue(const Call& call) {
+  if (!attr<std::string>(call.node, "activation").empty() || call.optional(3) || call.optional(4))
+    fail("{}: an optimised graph can't be trained; load it from its file", call.node.op);
+}
+
+at::Tensor with_bias(const at::Tensor& y, const Call& call, std::int64_t dim) {
+  const at::Tensor* bias = call.optional(2);
+  if (!bias) return y;
+  Ints shape(static_cast<std::size_t>(y.dim()), 1);
+  shape[static_cast<std::size_t>(dim < 0 ? dim + y.dim() : dim)] = -1;
+  return y + bias->view(shape);
+}
+
+std::optional<at::Tensor> bias_of(const Call& call) {
+  const at::Tensor* bias = call.optional(2);
+  return bias ? std::optional(*bias) : std::nullopt;
+}
+
+at::Tensor conv2d(const Call& call) {
+  no_epilogue(call);
+  const at::Tensor& weight = call.inputs[1];
+  at::Tensor x = call.x();
+  const ops::Window window = ops::conv_window(call.node, x.size(2), x.size(3), weight.size(2), weight.size(3));
+  Ints padding = {window.y.before, window.x.before};
+  if (window.y.before != window.y.after || window.x.before != window.x.after) {
+    x = at::constant_pad_nd(x, {window.x.before, window.x.after, window.y.before, window.y.after});
+    padding = {0, 0};
+  }
+  return at::conv2d(x, weight, bias_of(call), {window.y.stride, window.x.stride}, padding,
+                    {window.y.dilation, window.x.dilation}, attr<std::int64_t>(call.node, "groups"));
+}
+
+at::Tensor conv2d_transpose(const Call& call) {
+  no_epilogue(call);
+  const at::Tensor &x = call.x(), &weight = call.inputs[1];
+  const ops::Window window =
+      ops::conv_transpose_window(call.node, x.size(2), x.size(3), weight.size(2), weight.size(3));
+  // Without padding, then cut to the size that the window says: paddings may differ, and an output may be larger.
+  const auto extra = [](const ops::WindowAxis& axis) {
+    const std::int64_t full = (axis.in - 1) * axis.stride + axis.dilation * (axis.kernel - 1) + 1;
+    return std::max<std::int64_t>(axis.before + axis.out - full, 0);
+  };
+  at::Tensor y = at::conv_transpose2d(x, weight, bias_of(call), {window.y.stride, window.x.stride}, {0, 0},
+                                      {0, 0}, attr<std::int64_t>(call.node, "groups"),
+                                      {window.y.dilation, window.x.dilation});
+  const std::int64_t more_h = extra(window.y), more_w = extra(window.x);
+  if (more_h > 0 || more_w > 0) {
+    y = at::constant_pad_nd(y, {0, more_w, 0, more_h});
+    if (const at::Tensor* bias = call.optional(2)) {  // what nothing adds to still has the bias
+      at::Tensor border = at::ones_like(y).detach();
+      border.slice(2, 0, y.size(2) - more_h).slice(3, 0, y.size(3) - more_w).zero_();
+      y = y + border * bias->view({1, -1, 1, 1});
+    }
+  }
+  return y.slice(2, window.y.before, window.y.before + window.y.out)
+      .slice(3, window.x.before, window.x.before + window.x.out);
+}
+
+at::Tensor matmul(const Call& call) {
+  no_epilogue(call);
+  at::Tensor x = call.x(), y = call.inputs[1];
+  if (attr<bool>(call.node, "transpose_x") && x.dim() > 1) x = x.transpose(-1, -2);
+  if (attr<bool>(call.node, "transpose_y") && y.dim() > 1) y = y.transpose(-1, -2);
+  const auto alpha = attr<double>(call.node, "alpha");
+  at::Tensor z;
+  if (alpha == 1.0 && x.dim() == 2 && y.dim() == 2 && call.optional(2)) return at::addmm(call.inputs[2], x, y);
+  z = at::matmul(x, y);
+  return with_bias(alpha == 1.0 ? z : z * alpha, call, -1);
+}
+
+at::Tensor matmul_flat(const Call& call) {
+  no_epilogue(call);
+  const at::Tensor &x = call.x(), &y = call.inputs[1];
+  const auto x_dims = attr<std::int64_t>(call.node, "x_num_col_dims");
+  const auto y_dims = attr<std::int64_t>(call.node, "y_num_col_dims");
+  const auto flat = [](const at::Tensor& t, std::int64_t dims) {
+    std::int64_t rows = 1;
+    for (std::int64_t i = 0; i < dims; ++i) rows *= t.size(i);
+    return t.reshape({rows, -1});
+  };
+  Ints shape(x.sizes().begin(), x.sizes().begin() + x_dims);
+  shape.insert(shape.end(), y.sizes().begin() + y_dims, y.sizes().end());
+  return with_bias(at::mm(flat(x, x_dims), flat(y, y_dims)).reshape(shape), call, -1);
+}
+
+at::Tensor layer_norm(const Call& call) {
+  const at::Tensor& x = call.x();
+  auto begin = attr<std::int64_t>(call.node, "begin_norm_axis");
+  if (begin < 0) begin += x.dim();
+  const at::IntArrayRef shape = x.sizes().slice(static_cast<std::size_t>(begin));
+  const auto parameter = [&](std::size_t i) -> std::optional<at::Tensor> {
+    const at::Tensor* t = call.optional(i);
+    return t ? std::optional(t->view(shape)) : std::nullopt;
+  };
+  return at::layer_norm(x, shape, parameter(1), parameter(2), attr<double>(call.node, "epsilon"));
+}
+
+at::Tensor softmax(const Call& call) {
+  return at::softmax(call.x(), attr<std::int64_t>(call.node, "axis"));
+}
+
+at::Tensor relu6(const Call& call) {
+  return at::hardtanh(call.x(), 0, attr<double>(call.node, "threshold"));
+}
+
+at::Tensor hard_sigmoid(const Call& call) {
+  const auto slope = attr<double>(call.node, "slope"), offset = attr<double>(call.node, "offset");
+  if (std::abs(slope - 1.0 / 6) < 1e-6 && offset == 0.5) return at::hardsigmoid(call.x());
+  return at::hardtanh(call.x() * slope + offset, 0, 1);
+}
+
+at::Tensor hard_swish(const Call& call) {
+  const auto threshold = attr<double>(call.node, "threshold"), scale = attr<double>(call.node, "scale"),
+             offset = attr<double>(call.node, "offset");
+  if (threshold == 6 && scale == 6 && offset == 3) return at::hardswish(call.x());
+  return call.x() * at::hardtanh(call.x() + offset, 0, threshold) * (1 / scale);
+}
+
+at::Tensor swish(const Call& call) {
+  const auto beta = attr<double>(call.node, "beta");
+  return beta == 1.0 ? at::silu(call.x()) : call.x() * at::sigmoid(call.x() * beta);
+}
+
+at::Tensor gelu(const Call& call) {
+  return at::gelu(call.x(), attr<bool>(call.node, "approximate") ? "tanh" : "none");
+}
+
+at::Tensor leaky_relu(const Call& call) {
+  return at::leaky_relu(call.x(), attr<double>(call.node, "alpha"));
+}
+
+at::Tensor clip(const Call& call) {
+  const auto bound = [&](std::size_t i, const char* name) {
+    const at::Tensor* input = call.optional(i);
+    return input ? input->item<double>() : attr<double>(call.node, name);
+  };
+  return at::clamp(call.x(), bound(1, "min"), bound(2, "max"));
+}
+
+at::Tensor dropout(const Call& call) {
+  const at::Tensor& x = call.x();
+  const auto p = attr<double>(call.node, "p");
+  const bool upscale = attr<std::string>(call.node, "mode") == "upscale_in_train";
+  if (!call.training) return upscale ? x : x * (1 - p);
+  if (p == 0) return x;
+  const Step& step = call.step;
+  const auto node = static_cast<std::uint64_t>(call.node.outputs[0]);
+  const float kept = upscale ? static_cast<float>(1 / std::max(1 - p, 1e-12)) : 1.0f;
+  const std::int64_t samples = x.size(0), each = x.numel() / std::max<std::int64_t>(samples, 1);
+  at::Tensor mask = at::empty(x.sizes(), at::kFloat);
+  float* out = mask.data_ptr<float>();
+  at::parallel_for(0, samples, 16, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i) {
+      const auto sample = static_cast<std::uint64_t>(i * step.world + step.rank);
+      Random random({step.seed, static_cast<std::uint64_t>(step.number), node, sample});
+      for (std::int64_t j = 0; j < each; ++j) out[i * each + j] = random.uniform() < p ? 0 : kept;
+    }
+  });
+  return x * mask.to(x.options());
+}
+
+// The operands of an elementwise op, brought to shapes that broadcast as numpy's do.
+std::pair<at::Tensor, at::Tensor> operands(const Call& call) {
+  at::Tensor x = call.x(), y = call.inputs[1];
+  const auto axis = attr<std::int64_t>(call.node, "axis");
+  if (axis == -1 || x.dim() == y.dim()) return {x, y};
+  const bool x_is_lower = x.dim() < y.dim();
+  at::Tensor& low = x_is_lower ? x : y;
+  const std::int64_t rank = (x_is_lower ? y : x).dim();
+  Ints shape(static_cast<std::size_t>(rank), 1);
+  for (std::int64_t i = 0; i < low.dim(); ++i) {
+    if (axis + i >= rank) break;  // 1s at its end
+    shape[static_cast<std::size_t>(axis + i)] = low.size(i);
+  }
+  low = low.reshape(shape);
+  return {x, y};
+}
+
+template <at::Tensor (*Function)(const at::Tensor&, const at::Tensor&)>
+at::Tensor binary(const Call& call) {
+  auto [x, y] = operands(call);
+  return Function(x, y);
+}
+at::Tensor add(const at::Tensor& x, const at::Tensor& y) {
+  return at::add(x, y);
+}
+at::Tensor sub(const at::Tensor& x, const at::Tensor& y) {
+  return at::sub(x, y);
+}
+at::Tensor mul(const at::Tensor& x, const at::Tensor& y) {
+  return at::mul(x, y);
+}
+at::Tensor div(const at::Tensor& x, const at::Tensor& y) {
+  return x.is_floating_point() ? at::div(x, y) : at::div(x, y, "trunc");
+}
+at::Tensor pow(const at::Tensor& x, const at::Tensor& y) {
+  return at::pow(x, y);
+}
+
+at::Tensor scale(const Call& call) {
+  const at::Tensor* input = call.optional(1);
+  const auto factor = input ? input->item<double>() : attr<double>(call.node, "scale");
+  const auto bias = attr<double>(call.node, "bias");
+  if (!call.x().is_floating_point()) {
+    const auto whole = [](double v) { return static_cast<std::int64_t>(v); };
+    return attr<bool>(call.node, "bias_after_scale") ? call.x() * whole(factor) + whole(bias)
+                                                     : (call.x() + whole(bias)) * whole(factor);
+  }
+  if (attr<bool>(call.node, "bias_after_scale")) return bias == 0 ? call.x() * factor : call.x() * factor + bias;
+  return (call.x() + bias) * factor;
+}
+
+at::Tensor cast(const Call& call) {
+  DType dtype{};
+  if (!parse_dtype(attr<std::string>(call.node, "dtype"), &dtype)) fail("cast: unknown dtype");
+  return call.x().to(scalar_type(dtype));
+}
+
+at::Tensor identity(const Call& call) {
+  return call.x();
+}
+
+at::Tensor pool2d(const Call& call) {
+  const at::Tensor& x = call.x();
+  const Node& node = call.node;
+  const bool is_max = attr<std::string>(node, "type") == "max";
+  const ops::Window window = ops::pool_window(node, x.size(2), x.size(3));
+  if (attr<bool>(node, "adaptive")) {
+    if (is_max) return std::get<0>(at::adaptive_max_pool2d(x, {window.y.out, window.x.out}));
+    return at::adaptive_avg_pool2d(x, {window.y.out, window.x.out});
+  }
+  if (attr<bool>(node, "global")) return is_max ? at::amax(x, {2, 3}, true) : at::adaptive_avg_pool2d(x, {1, 1});
+
+  // What the window needs on each side; libtorch pads evenly and little, so the padding is written out.
+  const auto behind = [](const ops::WindowAxis& axis) {
+    return (axis.out - 1) * axis.stride + axis.kernel - axis.in - axis.before;
+  };
+  const std::int64_t below = std::max<std::int64_t>(behind(window.y), 0),
+                     right = std::max<std::int64_t>(behind(window.x), 0);
+  const Ints kernel = {window.y.kernel, window.x.kernel}, strides = {window.y.stride, window.x.stride};
+  const bool is_padded = window.y.before > 0 || window.x.before > 0 || below > 0 || right > 0;
+  const auto cut = [&](const at::Tensor& y) { return y.slice(2, 0, window.y.out).slice(3, 0, window.x.out); };
+  const Ints pads = {window.x.before, right, window.y.before, below};
+  if (is_max) {
+    const double lowest = std::numeric_limits<float>::lowest();
+    return cut(at::max_pool2d(is_padded ? at::constant_pad_nd(x, pads, lowest) : x, kernel, strides));
+  }
+  if (!is_padded) return cut(at::avg_pool2d(x, kernel, strides));
+  const at::Tensor sums = cut(at::avg_pool2d(at::constant_pad_nd(x, pads), kernel, strides, {0, 0}, false, true, 1));
+  // How many elements of each window count.
+  const bool exclusive = attr<bool>(node, "exclusive");
+  const auto counts = [&](const ops::WindowAxis& axis) {
+    std::vector<float> count;
+    for (std::int64_t i = 0; i < axis.out; ++i) {
+      const std::int64_t begin = i * axis.stride - axis.before;
+      const std::int64_t low = exclusive ? std::max<std::int64_t>(begin, 0) : begin;
+      const std::int64_t high = std::min(begin + axis.kernel, axis.in + (exclusive ? 0 : axis.before));
+      count.push_back(static_cast<float>(std::max<std::int64_t>(high - low, 1)));
+    }
+    return at::tensor(count, x.options());
+  };
+  return sums / (counts(window.y).view({-1, 1}) * counts(window.x).view({1, -1}));
+}
+
+// One axis of a resize: output i is the input at `index` and at the next one, weighted.
+struct Line {
+  at::Tensor low, high, weight;
+};
+
+Line bilinear_line(std::int64_t in, std::int64_t out, double ratio, bool half_pixel, const at::Tensor& like) {
+  std::vector<std::int64_t> low, high;
+  std::vector<float> weight;
+  for (std::int64_t i = 0; i < out; ++i) {
+    const double at = half_pixel ? std::max(ratio * (static_cast<double>(i) + 0.5) - 0.5, 0.0)
+                                 : ratio * static_cast<double>(i);
+    const auto floor = std::min(static_cast<std::int64_t>(at), in - 1);
+    low.push_back(floor);
+    high.push_back(std::min(floor + 1, in - 1));
+    weight.push_back(static_cast<float>(at - static_cast<double>(floor)));
+  }
+  const auto device = like.device();
+  return {at::tensor(low, at::kLong).to(device), at::tensor(high, at::kLong).to(device),
+          at::tensor(weight, at::kFloat).to(device).to(like.scalar_type())};
+}
+
+at::Tensor resize(const Call& call) {
+  const at::Tensor& x = call.x();
+  const Node& node = call.node;
+  const Infos infos(call);
+  const Shape out = ops::resize_shape(node, infos.get());
+  if (out[2] == x.size(2) && out[3] == x.size(3)) return x;
+  const bool align = attr<bool>(node, "align_corners");
+  const ValueInfo* scale_input = infos.get().size() > 2 ? infos.get()[2] : nullptr;
+  const bool has_size = infos.get().size() > 3 || (infos.get().size() > 1 && infos.get()[1]);
+  const auto factors = ops::resize_factors(node, scale_input ? scale_input->data : nullptr);
+  const auto ratio = [&](std::size_t axis) {
+    const auto in = static_cast<double>(x.size(static_cast<std::int64_t>(axis) + 2)),
+               size = static_cast<double>(out[axis + 2]);
+    if (align) return size > 1 ? (in - 1) / (size - 1) : 0.0;
+    if (factors && !has_size) return 1.0 / static_cast<double>((*factors)[axis]);
+    return in / size;
+  };
+  if (attr<std::string>(node, "mode") == "nearest") {
+    const auto pick = [&](std::size_t axis) {
+      const std::int64_t in = x.size(static_cast<std::int64_t>(axis) + 2);
+      Ints index;
+      for (std::int64_t i = 0; i < out[axis + 2]; ++i)
+        index.push_back(std::min(
+            static_cast<std::int64_t>(std::floor(ratio(axis) * static_cast<double>(i) + (align ? 0.5 : 0.0))),
+            in - 1));
+      return at::tensor(index, at::kLong).to(x.device());
+    };
+    return x.index_select(2, pick(0)).index_select(3, pick(1));
+  }
+  const bool half_pixel = !align && attr<std::int64_t>(node, "align_mode") == 0;
+  const Line rows = bilinear_line(x.size(2), out[2], ratio(0), half_pixel, x);
+  const Line columns = bilinear_line(x.size(3), out[3], ratio(1), half_pixel, x);
+  const at::Tensor top = x.index_select(2, rows.low), bottom = x.index_select(2, rows.high);
+  const at::Tensor y = at::lerp(top, bottom, rows.weight.view({-1, 1}));
+  return at::lerp(y.index_select(3, columns.low), y.index_select(3, columns.high), columns.weight);
+}
+
+at::Tensor pad(const Call& call) {
+  const at::Tensor& x = call.x();
+  Ints pads = call.optional(1) ? to_int64s(from_torch(call.inputs[1])) : attr<Ints>(call.node, "paddings");
+  if (x.dim() == 4) pads.resize(4);
+  const std::string mode = attr<std::string>(call.node, "mode");
+  if (mode == "constant") return at::constant_pad_nd(x, pads, attr<double>(call.node, "value"));
+  return at::pad(x, pads, mode);
+}
+
+at::Tensor reshape(const Call& call) {
+  return call.x().reshape(Infos(call).output_shape(call.node));
+}
+
+at::Tensor transpose(const Call& call) {
+  Ints perm;
+  for (std::size_t dim : ops::permutation(call.node, static_cast<std::size_t>(call.x().dim())))
+    perm.push_back(static_cast<std::int64_t>(dim));
+  return call.x().permute(perm);
+}
+
+std::int64_t axis_of(const Call& call, std::size_t input, std::int64_t rank) {
+  const at::Tensor* tensor = call.optional(input);
+  const auto axis = tensor ? tensor->item<std::int64_t>() : attr<std::int64_t>(call.node, "axis");
+  return axis < 0 ? axis + rank : axis;
+}
+
+at::Tensor concat(const Call& call) {
+  const std::vector<at::Tensor> parts(call.inputs.begin() + 1, call.inputs.end());
+  return at::cat(parts, axis_of(call, 0, parts.at(0).dim()));
+}
+
+std::vector<at::Tensor> split(const Call& call) {
+  const std::int64_t axis = axis_of(call, 1, call.x().dim());
+  const std::int64_t size = call.x().size(axis), parts = static_cast<std::int64_t>(call.node.outputs.size());
+  Ints sections = attr<Ints>(call.node, "sections");
+  if (sections.empty()) sections.assign(static_cast<std::size_t>(parts), size / parts);
+  std::int64_t known = 0;
+  for (std::int64_t section : sections) known += std::max<std::int64_t>(section, 0);
+  for (std::int64_t& section : sections)
+    if (section < 0) section = size - known;
+  return at::split_with_sizes(call.x(), sections, axis);
+}
+
+at::Tensor slice(const Call& call) {
+  at::Tensor y = call.x();
+  const Infos infos(call);
+  std::int64_t dim = 0;
+  for (const ops::SliceDim& part : ops::slice_dims(call.node, infos.get())) {
+    y = y.slice(dim, part.begin, part.begin + part.size);
+    if (part.dropped) {
+      y = y.squeeze(dim);
+    } else {
+      ++dim;
+    }
+  }
+  return y;
+}
+
+at::Tensor shape(const Call& call) {
+  return at::tensor(call.x().sizes(), at::kInt);
+}
+
+at::Tensor full(const Call& call) {
+  DType dtype{};
+  if (!parse_dtype(attr<std::string>(call.node, "dtype"), &dtype)) fail("full: unknown dtype");
+  const at::Tensor* value = call.optional(1);
+  return at::full(Infos(call).output_shape(call.node), value ? value->item<double>() : attr<double>(call.node, "value"),
+                  scalar_type(dtype));
+}
+
+template <at::Tensor (*Function)(const at::Tensor&, const Ints&, bool)>
+at::Tensor reduction(const Call& call) {
+  Ints dims;
+  const std::vector<bool> reduced = ops::reduced_dims(call.node, static_cast<std::size_t>(call.x().dim()));
+  for (std::size_t i = 0; i < reduced.size(); ++i)
+    if (reduced[i]) dims.push_back(static_cast<std::int64_t>(i));
+  return Function(call.x(), dims, attr<bool>(call.node, "keepdims"));
+}
+at::Tensor mean_over(const at::Tensor& x, const Ints& dims, bool keep) {
+  return at::mean(x, dims, keep);
+}
+at::Tensor sum_over(const at::Tensor& x, const Ints& dims, bool keep) {
+  return at::sum(x, dims, keep, x.scalar_type());
+}
+at::Tensor max_over(const at::Tensor& x, const Ints& dims, bool keep) {
+  return at::amax(x, dims, keep);
+}
+
+at::Tensor arg_max(const Call& call) {
+  DType dtype{};
+  if (!parse_dtype(attr<std::string>(call.node, "dtype"), &dtype)) fail("arg_max: unknown dtype");
+  const bool keep = attr<bool>(call.node, "keepdims");
+  const at::Tensor y = attr<bool>(call.node, "flatten")
+                           ? at::argmax(call.x().reshape({-1}), 0, keep)
+                           : at::argmax(call.x(), axis_of(call, 1, call.x().dim()), keep);
+  return y.to(scalar_type(dtype));
+}
+
+template <at::Tensor (*Function)(const Call&)>
+std::vector<at::Tensor> one(const Call& call) {
+  return {Function(call)};
+}
+template <at::Tensor (*Function)(const at::Tensor&)>
+std::vector<at::Tensor> unary(const Call& call) {
+  return {Function(call.x())};
+}
+
+struct Row {
+  std::string_view op;
+  Operation operation;
+};
+
+constexpr Row kOperations[] = {
+    {"conv2d", one<conv2d>},
+    {"conv2d_transpose", one<conv2d_transpose>},
+    {"matmul", one<matmul>},
+    {"matmul_flat", one<matmul_flat>},
+    {"layer_norm", one<layer_norm>},
+    {"softmax", one<softmax>},
+    {"relu", unary<at::relu>},
+    {"sigmoid", unary<at::sigmoid>},
+    {"tanh", unary<at::tanh>},
+    {"exp", unary<at::exp>},
+    {"sqrt", unary<at::sqrt>},
+    {"abs", unary<at::abs>},
+    {"relu6", one<relu6>},
+    {"leaky_relu", one<leaky_relu>},
+    {"hard_sigmoid", one<hard_sigmoid>},
+    {"hard_swish", one<hard_swish>},
+    {"swish", one<swish>},
+    {"gelu", one<gelu>},
+    {"clip", one<clip>},
+    {"dropout", one<dropout>},
+    {"add", one<binary<add>>},
+    {"sub", one<binary<sub>>},
+    {"mul", one<binary<mul>>},
+    {"div", one<binary<div>>},
+    {"max", one<binary<at::maximum>>},
+    {"min", one<binary<at::minimum>>},
+    {"pow", one<binary<pow>>},
+    {"scale", one<scale>},
+    {"cast", one<cast>},
+    {"identity", one<identity>},
+    {"observe", one<identity>},
+    {"pool2d", one<pool2d>},
+    {"resize", one<resize>},
+    {"pad", one<pad>},
+    {"reshape", one<reshape>},
+    {"flatten", one<reshape>},
+    {"squeeze", one<reshape>},
+    {"unsqueeze", one<reshape>},
+    {"transpose", one<transpose>},
+    {"concat", one<concat>},
+    {"split", split},
+    {"slice", one<slice>},
+    {"shape", one<shape>},
+    {"full", one<full>},
+    {"reduce_mean", one<reduction<mean_over>>},
+    {"reduce_sum", one<reduction<sum_over>>},
+    {"reduce_max", one<reduction<max_over>>},
+    {"arg_max", one<arg_max>},
+};
+
+}  // namespace
+
+Operation find_operation(std::string_view op) {
+  const auto* row = std::ranges::find(kOperations, op, &Row::op);
+  return row == std::end(kOperations) ? nullptr : row->operation;
+}
+
+std::vector<std::string_view> operations() {
+  std::vector<std::string_view> names;
+  for (const Row& row : kOperations) names.push_back(row.op);
+  return names;
+}
+
+}  // namespace octet::train

@@ -1,0 +1,78 @@
+#include "train/optimizer.h"
+
+#include <cmath>
+
+namespace octet::train {
+
+Optimizer::Optimizer(std::vector<Weight>& parameters, const TrainOptions& options)
+    : parameters_(parameters), options_(options) {
+  check(!parameters.empty(), "a network without parameters is trained");
+  std::int64_t total = 0;
+  for (const Weight& weight : parameters) {
+    offsets_.push_back(total);
+    total += (weight.tensor.numel() + 15) / 16 * 16;  // each begins at a cache line
+  }
+  const at::NoGradGuard no_gradients;
+  const at::TensorOptions floats = parameters[0].tensor.options().requires_grad(false);
+  values_ = at::zeros({total}, floats);
+  gradients_ = at::zeros({total}, floats);
+  for (std::size_t i = 0; i < parameters.size(); ++i) {
+    at::Tensor& old = parameters[i].tensor;
+    at::Tensor place = part_of(values_, i);
+    place.copy_(old);
+    // A leaf of its own that lives there.
+    at::Tensor leaf = place.detach();
+    leaf.set_requires_grad(true);
+    leaf.mutable_grad() = part_of(gradients_, i);
+    old = leaf;
+  }
+  if (options.opt == "sgd") {
+    state_["velocity"] = at::zeros_like(values_);
+  } else if (options.opt == "rmsprop") {
+    state_["mean_square"] = at::zeros_like(values_);
+    state_["momentum"] = at::zeros_like(values_);
+  } else if (options.opt == "adamw") {
+    state_["moment1"] = at::zeros_like(values_);
+    state_["moment2"] = at::zeros_like(values_);
+  } else {
+    fail("unknown optimiser {}; there are sgd, rmsprop and adamw", options.opt);
+  }
+}
+
+at::Tensor Optimizer::part_of(const at::Tensor& flat, std::size_t parameter) const {
+  const at::Tensor& like = parameters_[parameter].tensor;
+  return flat.as_strided(like.sizes(), like.strides(), offsets_[parameter]);
+}
+
+void Optimizer::step(double learning_rate) {
+  const at::NoGradGuard no_gradients;
+  ++steps_done;
+  at::Tensor& gradient = gradients_;
+  if (options_.opt == "adamw") {
+    constexpr double kBeta1 = 0.9, kBeta2 = 0.999, kEpsilon = 1e-8;
+    const auto t = static_cast<double>(steps_done);
+    at::Tensor &first = state_["moment1"], &second = state_["moment2"];
+    values_.mul_(1 - learning_rate * options_.weight_decay);
+    first.lerp_(gradient, 1 - kBeta1);
+    second.mul_(kBeta2).addcmul_(gradient, gradient, 1 - kBeta2);
+    const double correction = std::sqrt(1 - std::pow(kBeta2, t));
+    values_.addcdiv_(first, (second.sqrt() / correction).add_(kEpsilon),
+                     -learning_rate / (1 - std::pow(kBeta1, t)));
+    return;
+  }
+  if (options_.weight_decay != 0) gradient.add_(values_, options_.weight_decay);
+  if (options_.opt == "sgd") {
+    at::Tensor& velocity = state_["velocity"];
+    velocity.mul_(options_.momentum).add_(gradient);
+    values_.sub_(velocity, learning_rate);
+    return;
+  }
+  // rmsprop, as torchvision's recipes for mobile networks use it.
+  constexpr double kAlpha = 0.9, kEpsilon = 0.0316;
+  at::Tensor &square = state_["mean_square"], &momentum = state_["momentum"];
+  square.mul_(kAlpha).addcmul_(gradient, gradient, 1 - kAlpha);
+  momentum.mul_(options_.momentum).addcdiv_(gradient, square.sqrt().add_(kEpsilon));
+  values_.sub_(momentum, learning_rate);
+}
+
+}  // namespace octet::train

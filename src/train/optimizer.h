@@ -1,0 +1,38 @@
+#pragma once
+#include <map>
+#include <memory>
+#include <string>
+
+#include "train/network.h"
+#include "train/options.h"
+
+namespace octet::train {
+
+// Learns the parameters of a network. All of them are moved into one piece of memory, and so are their gradients: a
+// step is then a handful of operations, and processes exchange a few large pieces.
+class Optimizer {
+ public:
+  Optimizer(std::vector<Weight>& parameters, const TrainOptions& options);
+
+  void clear_gradients() { gradients_.zero_(); }
+  void step(double learning_rate);
+
+  at::Tensor& gradients() { return gradients_; }  // of all parameters, one after the other
+  std::int64_t offset(std::size_t parameter) const { return offsets_[parameter]; }
+
+  // What it remembers between steps: for each kind ("velocity", "moment1", ...) a tensor with the layout of
+  // gradients().
+  std::map<std::string, at::Tensor>& state() { return state_; }
+  // The part of such a tensor that belongs to a parameter, in its shape.
+  at::Tensor part_of(const at::Tensor& flat, std::size_t parameter) const;
+  std::int64_t steps_done = 0;
+
+ private:
+  std::vector<Weight>& parameters_;
+  const TrainOptions& options_;
+  std::vector<std::int64_t> offsets_;
+  at::Tensor values_, gradients_;
+  std::map<std::string, at::Tensor> state_;
+};
+
+}  // namespace octet::train

@@ -1,0 +1,29 @@
+#include "train/options.h"
+
+#include <nlohmann/json.hpp>
+
+namespace octet {
+
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ColorJitter, brightness, contrast, saturation, hue)
+
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(TrainTransform, size, random_resized_crop, scale, ratio, pad, interpolation, flip,
+                                   auto_augment, jitter, mean, std, random_erase)
+
+namespace train {
+
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(TrainOptions, data_path, model, model_dir, num_classes, img_size, width, pretrained,
+                                   resume, start_epoch, test_only, output_dir, names, device, threads, workers, sync_bn,
+                                   amp_level, amp_dtype, batch_size, epochs, opt, lr, momentum, weight_decay,
+                                   lr_schedule, lr_step_size, lr_gamma, warmup_epochs, label_smoothing, seed, transform,
+                                   print_freq, use_vdl)
+
+std::string write_options(const TrainOptions& options) {
+  return nlohmann::json(options).dump();
+}
+
+TrainOptions read_options(const std::string& text) {
+  return nlohmann::json::parse(text).get<TrainOptions>();
+}
+
+}  // namespace train
+}  // namespace octet

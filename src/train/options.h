@@ -1,0 +1,53 @@
+#pragma once
+#include <array>
+#include <cstdint>
+#include <string>
+
+#include "data/augment.h"
+
+// What `octet train` is told; src/cli/train.cc has the flags. No libtorch here: octet itself includes this.
+namespace octet::train {
+
+struct TrainOptions {
+  std::string data_path = "./data";
+  std::string model = "mobilenet_v3_small";
+  std::string model_dir;  // an inference model to train in place of one of the zoo's
+  int num_classes = 0;    // 0: what the checkpoint or the data says
+  int img_size = 224;
+  double width = 1.0;
+  std::string pretrained;  // a file, a folder, or a prefix without extension
+  std::string resume;      // a prefix, or a folder: its latest.*
+  int start_epoch = -1;    // -1: 0, or behind what is resumed
+  bool test_only = false;
+  std::string output_dir = ".";
+  std::string names = "reference";  // of parameters in checkpoints; or "paddle.vision"
+
+  std::string device = "auto";
+  int threads = 0;  // 0: all
+  int workers = -1;  // -1: as many as threads
+  bool sync_bn = false;
+  std::string amp_level;  // "", "O1", "O2"
+  std::string amp_dtype;  // "": bfloat16 on the CPU, float16 on a GPU
+
+  int batch_size = 256;  // of each process
+  int epochs = 90;
+  std::string opt = "sgd";
+  double lr = 0.1, momentum = 0.9, weight_decay = 1e-4;
+  std::string lr_schedule = "step";  // or "cosine", "poly"
+  int lr_step_size = 30;
+  double lr_gamma = 0.1;
+  double warmup_epochs = 0;
+  double label_smoothing = 0;
+  std::uint64_t seed = 0;
+
+  TrainTransform transform;
+
+  int print_freq = 10;
+  bool use_vdl = false;
+};
+
+// As text, to hand them to another process.
+std::string write_options(const TrainOptions& options);
+TrainOptions read_options(const std::string& text);
+
+}  // namespace octet::train

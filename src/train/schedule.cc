@@ -1,0 +1,20 @@
+#include "train/schedule.h"
+
+#include <cmath>
+#include <numbers>
+
+namespace octet::train {
+
+double learning_rate(const TrainOptions& options, std::int64_t step, std::int64_t epoch_batches) {
+  const double warm_up = options.warmup_epochs * static_cast<double>(epoch_batches);
+  const auto at = static_cast<double>(step);
+  if (at < warm_up) return options.lr * (at + 1) / warm_up;
+  const double end = static_cast<double>(options.epochs) * static_cast<double>(epoch_batches);
+  const double done = end > warm_up ? (at - warm_up) / (end - warm_up) : 0;  // of the way, in [0, 1)
+  if (options.lr_schedule == "cosine") return options.lr * 0.5 * (1 + std::cos(std::numbers::pi * done));
+  if (options.lr_schedule == "poly") return options.lr * std::pow(1 - done, 0.9);
+  const std::int64_t epoch = epoch_batches > 0 ? step / epoch_batches : 0;
+  return options.lr * std::pow(options.lr_gamma, static_cast<double>(epoch / options.lr_step_size));
+}
+
+}  // namespace octet::train

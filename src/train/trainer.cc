@@ -1,0 +1,378 @@
+#include "train/trainer.h"
+
+#include <chrono>
+#include <cmath>
+#include <csignal>
+#include <filesystem>
+
+#include "base/threads.h"
+#include "data/loader.h"
+#include "formats/paddle/model_io.h"
+#include "graph/op_table.h"
+#include "models/models.h"
+#include "train/checkpoint.h"
+#include "train/convert.h"
+#include "train/device.h"
+#include "train/evaluate.h"
+#include "train/reducer.h"
+#include "train/schedule.h"
+
+namespace octet::train {
+
+namespace {
+
+namespace fs = std::filesystem;
+using Clock = std::chrono::steady_clock;
+
+// The signal that asks the run to end; 0: none.
+volatile std::sig_atomic_t stop_signal = 0;
+
+void ask_to_stop(int signal) {
+  stop_signal = signal;
+  std::signal(signal, SIG_DFL);  // the second time it ends at once
+}
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+// Means since the last line of the log.
+struct Window {
+  double loss = 0, top1 = 0, top5 = 0;  // sums over samples
+  double reader = 0, batch = 0;         // seconds
+  std::int64_t samples = 0, steps = 0;
+};
+
+// Grows while gradients stay finite, shrinks when they do not: float16 has no small numbers to spare.
+struct LossScale {
+  static constexpr double kInitial = 1024;
+  static constexpr int kGrowAfter = 1000;
+  double scale = 1;
+  int good_steps = 0;
+
+  void update(bool finite) {
+    if (!finite) {
+      scale = std::max(scale / 2, 1.0);
+      good_steps = 0;
+    } else if (++good_steps == kGrowAfter) {
+      scale = std::min(scale * 2, 65536.0);
+      good_steps = 0;
+    }
+  }
+};
+
+std::int64_t classes_of(const Dataset& dataset) {
+  std::int64_t highest = -1;
+  for (const Sample& sample : dataset.samples) highest = std::max(highest, sample.label);
+  return std::max(highest + 1, static_cast<std::int64_t>(dataset.classes.size()));
+}
+
+// An inference model ends with softmax; the loss wants what comes before.
+Graph load_inference_model(const std::string& folder) {
+  Graph graph = paddle::load_model(paddle::find_model(folder));
+  for (const Node& node : graph.nodes)
+    if (node.op == "quantize" || node.op == "dequantize" || node.op == "fake_quant")
+      fail("{}: the model is quantized already; train its float version", folder);
+  if (graph.inputs.size() != 1) fail("{}: a model with {} inputs can't be trained", folder, graph.inputs.size());
+  for (;;) {
+    const ValueId output = graph.outputs.at(0);
+    auto last = std::ranges::find_if(graph.nodes, [&](const Node& n) { return n.outputs.at(0) == output; });
+    const bool is_end = last != graph.nodes.end() &&
+                        (last->op == "softmax" || last->op == "identity" ||
+                         (last->op == "scale" && attr<double>(*last, "scale") == 1.0 && attr<double>(*last, "bias") == 0.0));
+    if (!is_end) break;
+    graph.outputs = {last->inputs.at(0)};
+    graph.nodes.erase(last);
+  }
+  graph.outputs.resize(1);
+  infer_shapes(graph);
+  return graph;
+}
+
+class Trainer {
+ public:
+  Trainer(const TrainOptions& options, Comm& comm)
+      : options_(options),
+        comm_(comm),
+        device_(choose_device(options.device, comm)),
+        threads_(options.threads > 0 ? options.threads : std::max(default_threads() / local_size(), 1)),
+        pool_(threads_),
+        names_{options.model_dir.empty() ? options.model : "", options.names} {
+    at::set_num_threads(threads_);
+  }
+
+  int run() {
+    open_data();
+    build();
+    if (options_.test_only) {
+      report(evaluate());
+      return 0;
+    }
+    optimizer_ = std::make_unique<Optimizer>(network_->parameters(), options_);
+    scale_.scale = network_->precision.dtype == at::kHalf && network_->precision.level != Amp::kOff
+                       ? LossScale::kInitial
+                       : 1;
+    if (!options_.resume.empty()) resume();
+    if (options_.start_epoch >= 0) position_ = {.epoch = options_.start_epoch, .best = position_.best};
+    if (comm_.size() > 1) {
+      reducer_ = std::make_unique<Reducer>(network_->parameters(), *optimizer_, comm_.duplicate());
+      if (options_.sync_bn) {
+        statistics_comm_ = comm_.duplicate();
+        network_->sync = statistics_comm_.get();
+      }
+    }
+    prepare_output();
+    if (position_.epoch >= options_.epochs)
+      say("nothing to do: {} epochs are done, and --epochs is {}", position_.epoch, options_.epochs);
+    std::signal(SIGINT, ask_to_stop);
+    std::signal(SIGTERM, ask_to_stop);
+    while (position_.epoch < options_.epochs) {
+      if (!train_epoch()) return 128 + stop_signal;
+      const double accuracy = report(evaluate());
+      const bool is_best = accuracy > position_.best;
+      position_.best = std::max(position_.best, accuracy);
+      std::vector<std::string> stems = {fmt::format("model_{}", position_.epoch), "latest"};
+      if (is_best) stems.push_back("best");
+      ++position_.epoch;
+      position_.iteration = 0;
+      save(stems);
+    }
+    return 0;
+  }
+
+ private:
+  bool is_first() const { return comm_.rank() == 0; }
+
+  template <class... Args>
+  void say(fmt::format_string<Args...> format, Args&&... args) const {
+    if (!is_first()) return;
+    fmt::print(format, std::forward<Args>(args)...);
+    fmt::print("\n");
+    std::fflush(stdout);
+  }
+  template <class... Args>
+  void warn(fmt::format_string<Args...> format, Args&&... args) const {
+    fmt::print(stderr, "octet: warning: {}\n", fmt::format(format, std::forward<Args>(args)...));
+  }
+
+  // Processes of this machine.
+  int local_size() const {
+    const char* size = std::getenv("OMPI_COMM_WORLD_LOCAL_SIZE");
+    return size ? std::max(std::atoi(size), 1) : comm_.size();
+  }
+
+  void open_data() {
+    validation_ = open_dataset(options_.data_path, "val");
+    if (!validation_.has_labels()) fail("{}: the pictures to evaluate on have no labels", options_.data_path);
+    classes_ = classes_of(validation_);
+    if (options_.test_only) return;
+    Dataset training = open_dataset(options_.data_path, "train");
+    classes_ = std::max(classes_, classes_of(training));
+    LoaderOptions loader;
+    loader.batch_size = options_.batch_size;
+    loader.workers = options_.workers >= 0 ? options_.workers : threads_;
+    loader.seed = options_.seed;
+    loader.rank = comm_.rank();
+    loader.world = comm_.size();
+    loader_ = std::make_unique<TrainLoader>(std::move(training), options_.transform, loader);
+  }
+
+  // The network, with the weights of a checkpoint where one is given.
+  void build() {
+    fs::path weights;
+    if (!options_.resume.empty()) {
+      checkpoint_ = find_checkpoint(options_.resume);
+      weights = checkpoint_;
+    } else if (!options_.pretrained.empty()) {
+      weights = find_parameters(options_.pretrained, {"best", "latest"});
+    }
+    Graph graph;
+    if (!options_.model_dir.empty()) {
+      graph = load_inference_model(options_.model_dir);
+      if (!weights.empty()) load_parameters(graph, weights, names_, false);
+    } else {
+      const bool is_continued = !options_.resume.empty() || options_.test_only;
+      std::int64_t classes = options_.num_classes;
+      if (classes == 0) classes = is_continued && !weights.empty() ? classes_in(weights, options_.model) : classes_;
+      graph = models::build_model(options_.model, {.num_classes = classes,
+                                                   .img_size = options_.img_size,
+                                                   .width = options_.width,
+                                                   .seed = options_.seed});
+      if (!weights.empty() && load_parameters(graph, weights, names_, !is_continued))
+        warn("{} is for {} classes: the last layer starts anew for {}", weights.string(),
+             classes_in(weights, options_.model), classes);
+    }
+    const std::int64_t classes = graph.value(graph.outputs.at(0)).shape.back();
+    if (classes >= 0 && classes < classes_)
+      fail("{}: the data has {} classes, and the network {}; give --num-classes {}", options_.data_path, classes_,
+           classes, classes_);
+    network_ = std::make_unique<Network>(std::move(graph), device_);
+    network_->precision = choose_precision(options_, device_);
+    network_->step = {.seed = options_.seed, .rank = comm_.rank(), .world = comm_.size()};
+    const Precision& precision = network_->precision;
+    if (precision.rounded && is_first())
+      warn("this CPU has no fast {} arithmetic: operands are rounded to it and computed with in float32, which gives "
+           "the same numbers up to the order of summation, but is not faster",
+           precision.dtype == at::kHalf ? "float16" : "bfloat16");
+  }
+
+  void resume() {
+    position_ = load_optimizer(checkpoint_, *network_, *optimizer_, names_);
+    scale_.good_steps = position_.good_steps;
+    if (scale_.scale > 1) scale_.scale = position_.loss_scale;
+    say("resuming from {} at epoch {}, iteration {}", checkpoint_.string(), position_.epoch, position_.iteration);
+  }
+
+  void prepare_output() const {
+    if (!is_first()) return;
+    std::error_code error;
+    fs::create_directories(options_.output_dir, error);
+    if (error) fail("{}: the folder can't be made: {}", options_.output_dir, error.message());
+  }
+
+  void save(const std::vector<std::string>& stems) {
+    if (!is_first()) return;
+    position_.loss_scale = scale_.scale;
+    position_.good_steps = scale_.good_steps;
+    std::vector<fs::path> prefixes;
+    for (const std::string& stem : stems) prefixes.push_back(fs::path(options_.output_dir) / stem);
+    save_checkpoint(prefixes, *network_, *optimizer_, position_, names_);
+  }
+
+  Accuracy evaluate() {
+    const EvaluateOptions options{.batch_size = std::min(options_.batch_size, 64),
+                                  .workers = std::max(options_.workers >= 0 ? options_.workers : threads_, 1),
+                                  .comm = &comm_,
+                                  .quiet = !is_first()};
+    const Preprocess preprocess = evaluation_of(options_.transform);
+    if (device_.is_cuda()) return train::evaluate(*network_, validation_, preprocess, options);
+    return train::evaluate(network_->bake(), validation_, preprocess, options, pool_);
+  }
+
+  double report(const Accuracy& accuracy) const {
+    say(" * Acc@1 {:.4f} Acc@5 {:.4f}", accuracy.acc1(), accuracy.acc5());
+    return accuracy.acc1();
+  }
+
+  // False: a signal asked to stop.
+  bool train_epoch() {
+    network_->training = true;
+    loader_->start_epoch(position_.epoch, position_.iteration);
+    Window window;
+    Clock::time_point start = Clock::now();
+    for (;; ++position_.iteration) {
+      const std::optional<TrainBatch> batch = loader_->next();
+      if (!batch) return true;
+      for (const std::string& message : batch->broken) warn("{}; skipped", message);
+      broken_ += static_cast<std::int64_t>(batch->broken.size());
+      window.reader += seconds_since(start);
+      const double rate = step(*batch, window);
+      window.batch += seconds_since(start);
+      start = Clock::now();
+      ++window.steps;
+      if (position_.iteration % options_.print_freq == 0) {
+        print(window, rate);
+        window = {};
+        start = Clock::now();
+      }
+      if (should_stop()) {
+        ++position_.iteration;
+        save({"latest"});
+        say("stopped at epoch {}, iteration {}: latest.* is saved; go on with --resume {}", position_.epoch,
+            position_.iteration, options_.output_dir);
+        return false;
+      }
+    }
+  }
+
+  // In one process or in all.
+  bool should_stop() {
+    double signal = stop_signal;
+    if (comm_.size() > 1) comm_.all_reduce(std::span<double>(&signal, 1));
+    if (signal != 0 && stop_signal == 0) stop_signal = SIGTERM;
+    return signal != 0;
+  }
+
+  double step(const TrainBatch& batch, Window& window) {
+    const std::int64_t number = position_.epoch * loader_->batches() + position_.iteration;
+    const double rate = learning_rate(options_, number, loader_->batches());
+    network_->step.number = number;
+    optimizer_->clear_gradients();
+    const at::Tensor labels = at::tensor(batch.labels, at::kLong).to(device_);
+    const at::Tensor scores = network_->forward(view_in_torch(batch.pixels)).to(at::kFloat);
+    const at::Tensor loss =
+        at::cross_entropy_loss(scores, labels, {}, at::Reduction::Mean, -100, options_.label_smoothing);
+    const double value = loss.item<double>();
+    if (!std::isfinite(value)) stop_at_bad_loss(value);
+    if (reducer_) reducer_->start();
+    (scale_.scale == 1 ? loss : loss * scale_.scale).backward();
+    if (reducer_) reducer_->finish();
+    update(rate);
+
+    const auto samples = static_cast<std::int64_t>(batch.labels.size());
+    const at::Tensor best = std::get<1>(scores.detach().topk(std::min<std::int64_t>(5, scores.size(1)), 1));
+    const at::Tensor hits = best.eq(labels.view({-1, 1}));
+    window.loss += value * static_cast<double>(samples);
+    window.top1 += hits.slice(1, 0, 1).sum().item<double>();
+    window.top5 += hits.sum().item<double>();
+    window.samples += samples;
+    return rate;
+  }
+
+  // A step of the optimiser, unless the scaled gradients are no numbers any more.
+  void update(double rate) {
+    if (scale_.scale != 1 || network_->precision.dtype == at::kHalf) {
+      const at::NoGradGuard no_gradients;
+      at::Tensor& gradients = optimizer_->gradients();
+      gradients.mul_(1 / scale_.scale);
+      const bool finite = std::isfinite(gradients.sum().item<double>());
+      scale_.update(finite);
+      if (!finite) return;
+    }
+    optimizer_->step(rate);
+  }
+
+  [[noreturn]] void stop_at_bad_loss(double value) const {
+    const fs::path latest = fs::path(options_.output_dir) / "latest.pdparams";
+    fail("the loss is {} at epoch {}, iteration {}; {}. Try a smaller --lr, or a --warmup-epochs", value,
+         position_.epoch, position_.iteration,
+         fs::exists(latest) ? "the last good checkpoint is " + latest.string() : "there is no checkpoint yet");
+  }
+
+  void print(const Window& window, double rate) {
+    double sums[] = {window.loss, window.top1, window.top5, static_cast<double>(window.samples)};
+    if (comm_.size() > 1) comm_.all_reduce(std::span<double>(sums));
+    const double n = sums[3], steps = static_cast<double>(window.steps);
+    say("[Epoch {}, iter: {}] top1: {:.5f}, top5: {:.5f}, lr: {:.5f}, loss: {:.5f}, avg_reader_cost: {:.5f} sec, "
+        "avg_batch_cost: {:.5f} sec, avg_samples: {}, avg_ips: {:.5f} images/sec.",
+        position_.epoch, position_.iteration, sums[1] / n, sums[2] / n, rate, sums[0] / n, window.reader / steps,
+        window.batch / steps, n / steps, n / window.batch);
+  }
+
+  const TrainOptions& options_;
+  Comm& comm_;
+  const at::Device device_;
+  const int threads_;
+  ThreadPool pool_;  // of octet's runtime
+  const CheckpointNames names_;
+
+  Dataset validation_;
+  std::int64_t classes_ = 0;  // in the data
+  std::unique_ptr<TrainLoader> loader_;
+  std::unique_ptr<Network> network_;
+  std::unique_ptr<Optimizer> optimizer_;
+  std::unique_ptr<Comm> statistics_comm_;
+  std::unique_ptr<Reducer> reducer_;
+  fs::path checkpoint_;  // that is resumed
+  Position position_;
+  LossScale scale_;
+  std::int64_t broken_ = 0;
+};
+
+}  // namespace
+
+int train(const TrainOptions& options, Comm& comm) {
+  return Trainer(options, comm).run();
+}
+
+}  // namespace octet::train
