@@ -25,6 +25,7 @@ std::function<int()> declare_run(Args& args);
 std::function<int()> declare_infer(Args& args);
 std::function<int()> declare_eval(Args& args);
 std::function<int()> declare_ptq(Args& args);
+std::function<int()> declare_export(Args& args);
 std::function<int()> declare_convert(Args& args);
 std::function<int()> declare_bench(Args& args);
 std::function<int()> declare_compare(Args& args);

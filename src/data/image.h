@@ -36,6 +36,9 @@ constexpr std::int64_t kMaxImagePixels = 2 * std::int64_t{1024 * 1024 * 1024 / 4
 Image decode_image(Bytes bytes, const std::string& name);
 Image load_image(const std::filesystem::path& path);
 
+// The picture as a PNG file of 8-bit RGB; in png_encode.cc.
+std::string encode_png(const Image& image);
+
 // *.jpg, *.jpeg, *.png in any case.
 bool is_picture_name(const std::filesystem::path& path);
 

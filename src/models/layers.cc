@@ -35,9 +35,9 @@ ValueId Layers::conv(ValueId x, const std::string& name, const Conv& conv) {
   Shape shape = {conv.out, channels(x) / conv.groups, conv.kernel, conv.kernel};
   ValueId weight = builder_.constant(
       name + ".weight", random_normal(shape, std::sqrt(2.0 / static_cast<double>(fan_out)), random_));
-  ConvOptions options = geometry(x, conv);
-  if (conv.bias) options.bias = builder_.constant(name + ".bias", filled({conv.out}, 0));
-  return builder_.conv2d(x, weight, options);
+  ValueId y = builder_.conv2d(x, weight, geometry(x, conv));
+  // An addition, as in Paddle's own files: its convolution on CPUs passes over the bias that it could have.
+  return conv.bias ? builder_.add(y, builder_.constant(name + ".bias", filled({conv.out}, 0)), 1) : y;
 }
 
 ValueId Layers::batch_norm(ValueId x, const std::string& name) {

@@ -10,6 +10,7 @@ namespace octet::models {
 namespace {
 
 using paddle::StateDict;
+namespace fs = std::filesystem;
 
 // "features.0.0.weight" is "features.0.0" and "weight".
 std::pair<std::string, std::string> split_leaf(const std::string& name) {
@@ -161,6 +162,25 @@ std::map<std::string, std::string> paddle_vision_names(const Graph& graph, std::
   return names;
 }
 
+fs::path find_checkpoint(const fs::path& path) {
+  std::error_code error;
+  if (fs::is_directory(path, error)) {
+    for (const char* name : {"best.pdparams", "latest.pdparams"})
+      if (fs::exists(path / name, error)) return path / name;
+    std::vector<fs::path> found;
+    for (const fs::directory_entry& entry : fs::directory_iterator(path, error))
+      if (entry.path().extension() == ".pdparams") found.push_back(entry.path());
+    if (found.size() == 1) return found[0];
+    fail("{}: has neither best.pdparams nor latest.pdparams, and {} other *.pdparams; name the file",
+         path.string(), found.size());
+  }
+  if (fs::exists(path, error)) return path;
+  fs::path with_ending = path;
+  with_ending += ".pdparams";
+  if (fs::exists(with_ending, error)) return with_ending;
+  fail("{}: no such checkpoint, nor is there {}", path.string(), with_ending.filename().string());
+}
+
 std::int64_t num_classes_of(const StateDict& state, std::string_view model, std::string_view source) {
   const std::string head = head_of(model);
   const Tensor* weight = state.find(head + ".weight");
@@ -225,9 +245,12 @@ ReadResult read_parameters(Graph& graph, const StateDict& state, std::string_vie
 
 void check_all_used(const ReadResult& result, const StateDict& state, std::string_view model,
                     std::string_view source) {
-  if (result.unused.empty()) return;
-  fail("{}: has {} items that {} does not have ({}); is it a checkpoint of another network?", source,
-       result.unused.size(), model, some_of(describe(state, result.unused)));
+  std::vector<std::string> tensors;
+  for (const std::string& name : result.unused)
+    if (state.find(name)) tensors.push_back(name);
+  if (tensors.empty()) return;
+  fail("{}: has {} tensors that {} does not have ({}); is it a checkpoint of another network?", source,
+       tensors.size(), model, some_of(describe(state, tensors)));
 }
 
 StateDict to_state_dict(const Graph& graph, std::string_view model, Naming naming) {

@@ -1,4 +1,5 @@
 #pragma once
+#include <filesystem>
 #include <map>
 #include <string>
 #include <string_view>
@@ -19,6 +20,11 @@ enum class Naming : std::uint8_t { kReference, kPaddleVision };
 // paddle.vision's names of the parameters of a graph of build_model(model), by their names in the graph.
 std::map<std::string, std::string> paddle_vision_names(const Graph& graph, std::string_view model);
 
+// The file that a user means by the path of a checkpoint: a file; one without its ending .pdparams; or a
+// directory, where it is best.pdparams, else latest.pdparams, else the only *.pdparams. An Error that says
+// what was looked for.
+std::filesystem::path find_checkpoint(const std::filesystem::path& path);
+
 // For how many classes the checkpoint was trained; an Error that starts with `source` when it has no last
 // layer as `model` has it.
 std::int64_t num_classes_of(const paddle::StateDict& state, std::string_view model, std::string_view source);
@@ -38,7 +44,7 @@ struct ReadResult {
 ReadResult read_parameters(Graph& graph, const paddle::StateDict& state, std::string_view model,
                            std::string_view source, Head head = Head::kMustFit);
 
-// For who expects a checkpoint to hold nothing else: an Error when there are unused items.
+// For who expects a checkpoint to hold nothing else: an Error when there are unused tensors.
 void check_all_used(const ReadResult& result, const paddle::StateDict& state, std::string_view model,
                     std::string_view source);
 

@@ -76,8 +76,8 @@ TEST_P(CommandPage, EveryFlagIsDescribed) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, CommandPage,
-                         testing::Values("info", "run", "infer", "eval", "ptq", "convert", "bench", "compare",
-                                         "launch", "completion"),
+                         testing::Values("info", "run", "infer", "eval", "ptq", "export", "convert", "bench",
+                                         "compare", "launch", "completion"),
                          [](const auto& info) { return std::string(info.param); });
 
 TEST(DocsTest, PatternsMatchWhatTheyShould) {

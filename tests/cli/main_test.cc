@@ -30,13 +30,15 @@ TEST(Main, HelpListsTheCommands) {
   for (const char* word : {"--help", "-h", "help"}) {
     ProgramResult result = run_octet({word});
     EXPECT_EQ(result.exit_code, 0);
-    for (const char* command : {"info", "run", "infer", "convert", "bench", "compare", "completion"})
+    for (const char* command :
+         {"info", "run", "infer", "export", "convert", "bench", "compare", "completion"})
       EXPECT_THAT(result.out, HasSubstr("\n  " + std::string(command) + " "));
   }
 }
 
 TEST(Main, HelpOfACommandComesInTwoWays) {
-  for (const char* command : {"info", "run", "infer", "convert", "bench", "compare", "completion"}) {
+  for (const char* command :
+       {"info", "run", "infer", "export", "convert", "bench", "compare", "completion"}) {
     ProgramResult result = run_octet({command, "--help"});
     EXPECT_EQ(result.exit_code, 0);
     EXPECT_THAT(result.out, StartsWith("octet " + std::string(command) + ": "));
@@ -46,7 +48,8 @@ TEST(Main, HelpOfACommandComesInTwoWays) {
 }
 
 TEST(Main, HelpFitsInto100Columns) {
-  for (const char* command : {"info", "run", "infer", "convert", "bench", "compare", "completion"}) {
+  for (const char* command :
+       {"info", "run", "infer", "export", "convert", "bench", "compare", "completion"}) {
     std::string help = run_octet({command, "--help"}).out;
     for (std::size_t at = 0, end; (end = help.find('\n', at)) != std::string::npos; at = end + 1)
       EXPECT_LE(end - at, 100u) << help.substr(at, end - at);
@@ -55,8 +58,10 @@ TEST(Main, HelpFitsInto100Columns) {
 
 TEST(Main, UnknownCommandsGetASuggestion) {
   expect_one_line_error(run_octet({"covnert"}), "unknown command 'covnert'; did you mean 'convert'?");
-  expect_one_line_error(run_octet({"bake"}),
-                        "octet has info, run, infer, eval, ptq, convert, bench, compare, launch, completion");
+  expect_one_line_error(
+      run_octet({"bake"}),
+      "octet has train, info, run, infer, eval, ptq, export, convert, bench, compare, launch, "
+      "completion");
   expect_one_line_error(run_octet({}), "a command is missing");
   expect_one_line_error(run_octet({"--quick", "info"}), "--quick");
   expect_one_line_error(run_octet({"help", "inof"}), "did you mean 'info'?");

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "models/models.h"
+#include "support/temp_dir.h"
 
 namespace octet::models {
 namespace {
@@ -105,8 +106,26 @@ TEST(Names, HandsBackWhatItDoesNotKnow) {
   EXPECT_THAT(result.unused, testing::ElementsAre("features.0.0._fake_quant_input._scale", "epoch"));
   EXPECT_EQ(
       error_of([&] { check_all_used(result, state, "mobilenet_v2", "m.pdparams"); }),
-      "m.pdparams: has 2 items that mobilenet_v2 does not have (features.0.0._fake_quant_input._scale 1, "
-      "epoch); is it a checkpoint of another network?");
+      "m.pdparams: has 1 tensors that mobilenet_v2 does not have (features.0.0._fake_quant_input._scale "
+      "1); is it a checkpoint of another network?");
+}
+
+TEST(Names, FindsCheckpoints) {
+  TempDir dir;
+  EXPECT_THAT(error_of([&] { find_checkpoint(dir / "run"); }),
+              HasSubstr("run: no such checkpoint, nor is there run.pdparams"));
+  EXPECT_THAT(error_of([&] { find_checkpoint(dir.path()); }),
+              HasSubstr("has neither best.pdparams nor latest.pdparams, and 0 other *.pdparams"));
+  write_file(dir / "other.pdparams", "");
+  EXPECT_EQ(find_checkpoint(dir.path()), dir / "other.pdparams");
+  EXPECT_EQ(find_checkpoint(dir / "other"), dir / "other.pdparams");
+  write_file(dir / "more.pdparams", "");
+  EXPECT_THAT(error_of([&] { find_checkpoint(dir.path()); }), HasSubstr("and 2 other *.pdparams"));
+  write_file(dir / "latest.pdparams", "");
+  EXPECT_EQ(find_checkpoint(dir.path()), dir / "latest.pdparams");
+  write_file(dir / "best.pdparams", "");
+  EXPECT_EQ(find_checkpoint(dir.path()), dir / "best.pdparams");
+  EXPECT_EQ(find_checkpoint(dir / "more.pdparams"), dir / "more.pdparams");
 }
 
 TEST(Names, TakesABackboneWithAnotherHead) {

@@ -12,3 +12,7 @@ endforeach()
 add_test(NAME parity_state_dict COMMAND ${OCTET_PYTHON} ${CMAKE_CURRENT_LIST_DIR}/state_dict_test.py)
 set_tests_properties(parity_state_dict PROPERTIES LABELS parity TIMEOUT 300
                      ENVIRONMENT "OCTET_STATE_DICT_TOOL=$<TARGET_FILE:octet_state_dict_tool>")
+
+add_test(NAME parity_zoo COMMAND ${OCTET_PYTHON} ${CMAKE_CURRENT_LIST_DIR}/zoo_test.py)
+set_tests_properties(parity_zoo PROPERTIES LABELS parity TIMEOUT 600
+                     ENVIRONMENT "OCTET_PROGRAM=$<TARGET_FILE:octet_program>;OCTET_ZOO_TOOL=$<TARGET_FILE:octet_zoo_tool>")

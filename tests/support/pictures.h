@@ -94,9 +94,4 @@ inline std::string encode_png(std::uint32_t width, std::uint32_t height, std::ve
   return file;
 }
 
-inline std::string encode_png(const Image& image) {
-  return encode_png(static_cast<std::uint32_t>(image.width), static_cast<std::uint32_t>(image.height),
-                    image.pixels);
-}
-
 }  // namespace octet

@@ -1,4 +1,6 @@
 #pragma once
+#include "models/models.h"
+#include "models/names.h"
 #include "support/pictures.h"
 #include "support/temp_dir.h"
 #include "support/tiny_model.h"
@@ -15,6 +17,7 @@ inline Image plain_image(int width, int height, std::array<std::uint8_t, 3> colo
 // A folder in which the commands of docs/commands/ work:
 //   model/            a classifier of three classes that answers with probabilities
 //   scores/           the same without its softmax
+//   checkpoint/       best.pdparams of a mobilenet_v3_small of width 0.25 and three classes
 //   images/demo.jpg   red
 //   photos/           blue.png, green.png, red.png, and their classes in val_list.txt
 //   x.npy             float32 2x3x4x4: red and blue pictures, already normalised
@@ -24,6 +27,11 @@ struct Sandbox : TempDir {
     namespace fs = std::filesystem;
     tiny_classifier(true).save(*this / "model");
     tiny_classifier(false).save(*this / "scores");
+    fs::create_directory(*this / "checkpoint");
+    paddle::save_state_dict(
+        *this / "checkpoint/best.pdparams",
+        models::to_state_dict(models::build_model("mobilenet_v3_small", {.num_classes = 3, .width = 0.25}),
+                              "mobilenet_v3_small"));
     fs::create_directory(*this / "images");
     fs::create_directory(*this / "photos");
     write_file(*this / "images/demo.jpg", encode_jpeg(plain_image(40, 30, {255, 0, 0})));

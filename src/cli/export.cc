@@ -1,0 +1,119 @@
+#include <filesystem>
+
+#include "base/error.h"
+#include "cli/command.h"
+#include "cli/output.h"
+#include "cli/tensors.h"
+#include "data/deploy_yaml.h"
+#include "formats/paddle/model_io.h"
+#include "models/inference.h"
+#include "models/models.h"
+#include "models/names.h"
+
+namespace octet::cli {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Options {
+  std::string model = "mobilenet_v3_small";
+  std::string pretrained;
+  std::optional<int> num_classes;
+  double width = 1.0;
+  std::string output;
+  std::string model_name = "inference";
+  int img_size = 224;
+  bool no_softmax = false;
+  PreprocessOverrides preprocess;
+  std::optional<std::string> interpolation;
+};
+
+// The network with the checkpoint's parameters.
+Graph load_network(const Options& options, const fs::path& checkpoint) {
+  const std::string source = checkpoint.string();
+  paddle::StateDict state = paddle::load_state_dict(checkpoint);
+  std::int64_t classes = models::num_classes_of(state, options.model, source);
+  if (options.num_classes && *options.num_classes != classes)
+    fail("--num-classes {}: {} has {} classes", *options.num_classes, source, classes);
+  Graph graph = models::build_model(
+      options.model, {.num_classes = classes, .img_size = options.img_size, .width = options.width});
+  models::ReadResult result = models::read_parameters(graph, state, options.model, source);
+  models::check_all_used(result, state, options.model, source);
+  return graph;
+}
+
+// As in training, if there is a deploy.yaml beside the checkpoint; else ImageNet's 256 and 224, in
+// proportion.
+Preprocess preprocess_for(const Options& options, const fs::path& checkpoint) {
+  Preprocess preprocess = load_deploy_yaml(checkpoint).value_or(Preprocess());
+  if (preprocess.crop_size != options.img_size) {
+    preprocess.crop_size = options.img_size;
+    preprocess.resize_size = std::min(options.img_size * 256 / 224, kMaxPreprocessSize);
+  }
+  PreprocessOverrides overrides = options.preprocess;
+  if (options.interpolation) overrides.interpolation = parse_interpolation(*options.interpolation);
+  return merge(preprocess, overrides);
+}
+
+void make_directory(const fs::path& directory) {
+  std::error_code error;
+  fs::create_directories(directory, error);
+  if (error || !fs::is_directory(directory))
+    fail("{}: cannot make this directory: {}", directory.string(), error.message());
+}
+
+int export_model(const Options& options) {
+  models::check_model_name(options.model);
+  const fs::path checkpoint = models::find_checkpoint(options.pretrained);
+  const fs::path directory = options.output;
+  const std::string program = options.model_name + ".pdmodel", params = options.model_name + ".pdiparams";
+  Preprocess preprocess = preprocess_for(options, checkpoint);
+  Graph graph = load_network(options, checkpoint);
+  models::to_inference(graph, !options.no_softmax);
+  make_directory(directory);
+  paddle::save_model(graph, {directory / program, directory / params});
+  save_deploy_yaml(directory / "deploy.yaml", preprocess, program, params);
+  for (const std::string& name : {program, params, std::string("deploy.yaml")})
+    say("wrote {} ({})\n", printable((directory / name).string()),
+        format_bytes(fs::file_size(directory / name)));
+  return 0;
+}
+
+}  // namespace
+
+std::function<int()> declare_export(Args& args) {
+  auto options = std::make_shared<Options>();
+  args.group("Network");
+  args.add("model", &options->model, "NAME",
+           fmt::format("which network the checkpoint is of: {}", fmt::join(models::model_names(), ", ")));
+  args.add("pretrained", &options->pretrained, "FILE_OR_DIR",
+           "the checkpoint, with or without its ending .pdparams; of a directory, best.pdparams or else "
+           "latest.pdparams")
+      .required = true;
+  args.add("num-classes", &options->num_classes, {1, 1 << 20}, "checked against the checkpoint's number");
+  args.add("width", &options->width, "the multiplier of channels that it was trained with");
+  args.group("Output");
+  args.add("save-inference-dir", &options->output, "DIR", "the directory to write to; made if need be")
+      .required = true;
+  args.add("model-name", &options->model_name, "inference|model", "what the files are called");
+  args.add("img-size", &options->img_size, {1, kMaxPreprocessSize}, "height and width of the model's input");
+  args.add("no-softmax", &options->no_softmax, "end in scores, not in probabilities");
+  args.group(
+      "Preprocessing, for deploy.yaml (default: that beside the checkpoint, else what is in brackets)");
+  args.add("resize-size", &options->preprocess.resize_size, {0, kMaxPreprocessSize},
+           "scale the short side to this, 0: don't [256/224 of the image size]");
+  args.add("interpolation", &options->interpolation, "bilinear|bicubic|nearest|opencv",
+           "how to scale: Pillow's ways, or OpenCV's bilinear [bilinear]");
+  args.add("mean", &options->preprocess.mean, "subtracted from pixels between 0 and 1 [0.485,0.456,0.406]");
+  args.add("std", &options->preprocess.std, "divided by after that [0.229,0.224,0.225]");
+  args.note(
+      "Writes a Paddle inference model, and deploy.yaml with its preprocessing. Parameters may be named as "
+      "in "
+      "paddle.vision or as in the reference pipeline.");
+  args.example("octet export --pretrained output/mobilenet_v3_small --save-inference-dir float");
+  args.example("octet export --model resnet50 --pretrained resnet50 --save_inference_dir float");
+  return [options] { return export_model(*options); };
+}
+
+}  // namespace octet::cli

@@ -1,0 +1,139 @@
+"""The zoo's networks and their checkpoints against those of paddle.vision: the same parameters, the same answers.
+
+Needs OCTET_PROGRAM and OCTET_ZOO_TOOL, the program octet_zoo_tool.
+"""
+import os
+import subprocess
+import tempfile
+import unittest
+
+import numpy as np
+import octet_side
+import paddle
+import paddle_side
+from paddle.vision import models
+
+TOOL = os.environ["OCTET_ZOO_TOOL"]
+CLASSES = 7
+# Networks, widths (None: the network has none in Paddle) and image sizes.
+CASES = [
+    ("mobilenet_v3_small", 1.0, 64),
+    ("mobilenet_v3_small", 0.35, 32),
+    ("mobilenet_v3_large", 0.75, 48),
+    ("mobilenet_v2", 1.0, 64),
+    ("mobilenet_v2", 0.35, 33),
+    ("mobilenet_v1", 0.35, 40),
+    ("resnet18", None, 64),
+    ("resnet34", None, 32),
+    ("resnet50", None, 47),
+]
+TOLERANCE = 1e-4
+
+
+def make(name, width):
+    """paddle.vision's network with random parameters and statistics, numbered as in a new process."""
+    with paddle.utils.unique_name.guard():
+        network = getattr(models, name)(num_classes=CLASSES, **({} if width is None else {"scale": width}))
+    generator = np.random.default_rng(len(name))
+    for key, value in network.state_dict().items():
+        noise = generator.standard_normal(value.shape).astype("float32")
+        if key.endswith("._variance"):
+            value.set_value(np.exp(0.3 * noise))
+        elif key.endswith("._mean") or key.endswith("bias"):
+            value.set_value(0.2 * noise)
+        elif len(value.shape) == 1:
+            value.set_value(1 + 0.2 * noise)
+        else:
+            fan_in = np.prod(value.shape[1:]) if len(value.shape) == 4 else value.shape[0]
+            value.set_value(noise * np.float32(np.sqrt(2 / fan_in)))
+    network.eval()
+    return network
+
+
+class ZooTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.paddle = paddle_side.Paddle()
+        cls.addClassCleanup(cls.paddle.close)
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    def rename(self, name, width, source, naming, target):
+        result = subprocess.run([TOOL, name, str(width or 1.0), source, naming, target], capture_output=True, text=True, timeout=60)
+        self.assertEqual((result.returncode, result.stderr), (0, ""))
+        return paddle.load(target)
+
+    def check_close(self, got, wanted):
+        error = np.abs(got - wanted).max() / np.abs(wanted).max()
+        self.assertLess(error, TOLERANCE)
+
+    def export(self, name, width, size, checkpoint, *flags):
+        target = self.path("inference")
+        result = octet_side.call("export", "--model", name, "--pretrained", checkpoint, "--width", width or 1.0, "--img-size", size,
+                                 "--save_inference_dir", target, *flags)
+        self.assertEqual((result.returncode, result.stderr), (0, ""))
+        return target
+
+    def output_of(self, folder, x):
+        output = self.paddle.program(folder).fetches[0]
+        return octet_side.run(folder, {"x": x}, [output])[output]
+
+    def check_network(self, name, width, size):
+        network = make(name, width)
+        state = network.state_dict()
+        paddle.save(state, self.path("theirs.pdparams"))
+        x = np.random.default_rng(3).standard_normal((2, 3, size, size)).astype("float32")
+        scores = network(paddle.to_tensor(x)).numpy()
+        self.assertGreater(np.abs(scores).max(), 0.1)
+
+        # Their checkpoint: octet's answer, from scores and with softmax.
+        self.check_close(self.output_of(self.export(name, width, size, self.path("theirs"), "--no-softmax"), x), scores)
+        exported = self.export(name, width, size, self.path("theirs.pdparams"), "--num-classes", CLASSES)
+        probabilities = paddle.nn.functional.softmax(paddle.to_tensor(scores)).numpy()
+        self.check_close(self.output_of(exported, x), probabilities)
+        # Paddle runs octet's file.
+        (answer,) = self.paddle.run(exported, [{"x": x}])[0].values()
+        self.check_close(answer, probabilities)
+
+        # To the reference pipeline's names and back: the same state, variables' names and order included.
+        self.rename(name, width, self.path("theirs.pdparams"), "reference", self.path("reference.pdparams"))
+        back = self.rename(name, width, self.path("reference.pdparams"), "paddle", self.path("back.pdparams"))
+        self.assertEqual(list(back), list(state))
+        for key, value in state.items():
+            self.assertEqual(back[key].name, value.name)
+            np.testing.assert_array_equal(back[key].numpy(), value.numpy())
+        self.check_close(self.output_of(self.export(name, width, size, self.path("reference"), "--no-softmax"), x), scores)
+
+        # octet's fresh weights in Paddle's network.
+        fresh = self.rename(name, width, "-", "paddle", self.path("fresh.pdparams"))
+        self.assertEqual(network.set_state_dict(fresh), ([], []))
+        scores = network(paddle.to_tensor(x)).numpy()
+        self.check_close(self.output_of(self.export(name, width, size, self.path("fresh"), "--no-softmax"), x), scores)
+
+    def test_another_network(self):
+        paddle.save(make("resnet18", None).state_dict(), self.path("resnet18.pdparams"))
+        result = octet_side.call("export", "--pretrained", self.path("resnet18.pdparams"), "--save-inference-dir", self.path("out"))
+        self.assertEqual(result.returncode, 2)
+        self.assertRegex(result.stderr, r"^octet: error: .*resnet18.pdparams: has no classifier.3.weight .*another network\?\n$")
+        result = octet_side.call("export", "--model", "resnet34", "--pretrained", self.path("resnet18.pdparams"), "--save-inference-dir",
+                                 self.path("out"))
+        self.assertEqual(result.returncode, 2)
+        self.assertRegex(result.stderr, r"^octet: error: .*does not fit resnet34: \d+ missing \(layer1.2.conv1.weight 64x64x3x3, .*\n$")
+        self.assertFalse(os.path.exists(self.path("out")))
+
+
+def case(name, width, size):
+    return lambda self: self.check_network(name, width, size)
+
+
+for name, width, size in CASES:
+    setattr(ZooTest, f"test_{name}_{width or 1.0}_{size}".replace(".", "_"), case(name, width, size))
+
+if __name__ == "__main__":
+    unittest.main()
