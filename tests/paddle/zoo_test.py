@@ -11,6 +11,7 @@ import numpy as np
 import octet_side
 import paddle
 import paddle_side
+from paddle import nn
 from paddle.vision import models
 
 TOOL = os.environ["OCTET_ZOO_TOOL"]
@@ -26,14 +27,65 @@ CASES = [
     ("resnet18", None, 64),
     ("resnet34", None, 32),
     ("resnet50", None, 47),
+    ("efficientnet_lite0", None, 64),
+    ("efficientnet_lite0", None, 45),
 ]
 TOLERANCE = 1e-4
 
 
+class LiteBlock(nn.Layer):
+    """An inverted residual of EfficientNet-Lite0. Paddle pads with SAME as TensorFlow does."""
+
+    def __init__(self, inputs, outputs, kernel, stride, expansion):
+        super().__init__()
+        inner = inputs * expansion
+        self.expands, self.is_residual = expansion != 1, stride == 1 and inputs == outputs
+        if self.expands:
+            self._expand_conv = nn.Conv2D(inputs, inner, 1, bias_attr=False)
+            self._bn0 = nn.BatchNorm2D(inner, epsilon=1e-3)
+        self._depthwise_conv = nn.Conv2D(inner, inner, kernel, stride, "SAME", groups=inner, bias_attr=False)
+        self._bn1 = nn.BatchNorm2D(inner, epsilon=1e-3)
+        self._project_conv = nn.Conv2D(inner, outputs, 1, bias_attr=False)
+        self._bn2 = nn.BatchNorm2D(outputs, epsilon=1e-3)
+
+    def forward(self, x):
+        y = nn.functional.relu6(self._bn0(self._expand_conv(x))) if self.expands else x
+        y = nn.functional.relu6(self._bn1(self._depthwise_conv(y)))
+        y = self._bn2(self._project_conv(y))
+        return x + y if self.is_residual else y
+
+
+class EfficientNetLite0(nn.Layer):
+    """Paddle has none. The names are those of the PyTorch package that has its authors' weights."""
+
+    # expansion, outputs, blocks, kernel, stride of the first
+    STAGES = ((1, 16, 1, 3, 1), (6, 24, 2, 3, 2), (6, 40, 2, 5, 2), (6, 80, 3, 3, 2), (6, 112, 3, 5, 1), (6, 192, 4, 5, 2), (6, 320, 1, 3, 1))
+
+    def __init__(self, num_classes):
+        super().__init__()
+        self._conv_stem = nn.Conv2D(3, 32, 3, 2, "SAME", bias_attr=False)
+        self._bn0 = nn.BatchNorm2D(32, epsilon=1e-3)
+        blocks, inputs = [], 32
+        for expansion, outputs, count, kernel, stride in self.STAGES:
+            for i in range(count):
+                blocks.append(LiteBlock(inputs, outputs, kernel, stride if i == 0 else 1, expansion))
+                inputs = outputs
+        self._blocks = nn.Sequential(*blocks)
+        self._conv_head = nn.Conv2D(320, 1280, 1, bias_attr=False)
+        self._bn1 = nn.BatchNorm2D(1280, epsilon=1e-3)
+        self._fc = nn.Linear(1280, num_classes)
+
+    def forward(self, x):
+        x = self._blocks(nn.functional.relu6(self._bn0(self._conv_stem(x))))
+        x = nn.functional.relu6(self._bn1(self._conv_head(x)))
+        return self._fc(x.mean([2, 3]))
+
+
 def make(name, width):
-    """paddle.vision's network with random parameters and statistics, numbered as in a new process."""
+    """Paddle's network with random parameters and statistics, numbered as in a new process."""
+    build = EfficientNetLite0 if name == "efficientnet_lite0" else getattr(models, name)
     with paddle.utils.unique_name.guard():
-        network = getattr(models, name)(num_classes=CLASSES, **({} if width is None else {"scale": width}))
+        network = build(num_classes=CLASSES, **({} if width is None else {"scale": width}))
     generator = np.random.default_rng(len(name))
     for key, value in network.state_dict().items():
         noise = generator.standard_normal(value.shape).astype("float32")
