@@ -58,8 +58,9 @@ struct Implementation {
   std::shared_ptr<const Prepared> (*prepare)(const PrepareArgs& args) = nullptr;
   // Bytes of scratch memory for a run; the tensors of `args` have shapes and, but for constants, no data.
   std::size_t (*scratch)(const KernelArgs& args) = nullptr;
-  // Output 0 may lie where input 0 lies, when both are of equal size and dtype.
-  bool in_place = false;
+  // Where this input lies, an output of equal size and dtype may lie; -1: no output may lie where an input
+  // does.
+  int in_place = -1;
   // It only reads the constants in `prepare`, so nobody needs to keep them. Their shapes stay.
   bool drops_constants = false;
 };

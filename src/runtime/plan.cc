@@ -128,28 +128,40 @@ class Planner {
       if (id == kNoValue) continue;
       std::size_t bytes = bytes_of(node, id);
       if (bytes == 0) continue;
-      if (i == 0 && shares_input(step, bytes)) continue;
+      if (i == 0 && is_view(node.op) && shares_input(step, 0, id, bytes)) {
+        plan_.skip[step] = true;
+        continue;
+      }
+      if (overwrites_input(step, id, bytes)) continue;
       buffers_[at(id)] = {static_cast<int>(step), last_[at(id)], bytes};
     }
   }
 
-  // Whether output 0 of a step can lie where its input 0 lies; then it does from now on.
-  bool shares_input(std::size_t step, std::size_t bytes) {
+  // Lets an output of a step lie where its input lies; false: it can't.
+  bool shares_input(std::size_t step, std::size_t input, ValueId to, std::size_t bytes) {
     const Node& node = graph_.nodes[step];
-    if (node.inputs.empty() || node.inputs[0] == kNoValue) return false;
-    ValueId from = root_[at(node.inputs[0])], to = node.outputs[0];
+    if (input >= node.inputs.size() || node.inputs[input] == kNoValue) return false;
+    ValueId from = root_[at(node.inputs[input])];
     Buffer& buffer = buffers_[at(from)];
     if (buffer.bytes != bytes) return false;
-    bool view = is_view(node.op);
-    bool overwrites = executable_.steps[step].implementation->in_place &&
-                      buffer.last == static_cast<int>(step) &&
-                      std::count(node.inputs.begin(), node.inputs.end(), node.inputs[0]) == 1 &&
-                      plan_.infos[at(node.inputs[0])].dtype == plan_.infos[at(to)].dtype;
-    if (!view && !overwrites) return false;
     root_[at(to)] = from;
     buffer.last = std::max(buffer.last, last_[at(to)]);
-    if (view) plan_.skip[step] = true;
     return true;
+  }
+
+  // The same for a step that writes there: nobody else may read what the input was.
+  bool overwrites_input(std::size_t step, ValueId to, std::size_t bytes) {
+    const Node& node = graph_.nodes[step];
+    int in_place = executable_.steps[step].implementation->in_place;
+    if (in_place < 0 || at(in_place) >= node.inputs.size() || node.inputs[at(in_place)] == kNoValue)
+      return false;
+    ValueId from = node.inputs[at(in_place)], root = root_[at(from)];
+    auto lies_there = [&](ValueId id) { return id != kNoValue && root_[at(id)] == root; };
+    return buffers_[at(root)].last == static_cast<int>(step) &&
+           std::count_if(node.inputs.begin(), node.inputs.end(), lies_there) == 1 &&
+           std::none_of(node.outputs.begin(), node.outputs.end(), lies_there) &&
+           plan_.infos[at(from)].dtype == plan_.infos[at(to)].dtype &&
+           shares_input(step, at(in_place), to, bytes);
   }
 
   // Ops that only give the same elements another shape.

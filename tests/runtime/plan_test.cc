@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "kernels/ref/random.h"
 #include "support/graph_runner.h"
 #include "support/small_models.h"
 
@@ -83,6 +84,31 @@ TEST(Plan, AReshapeIsNoCopy) {
   EXPECT_TRUE(plan.skip[1]);
   Tensor input = ramp({2, 4, 4});
   EXPECT_EQ(run_graph(graph, {input})[0].shape(), (Shape{2, 16}));
+}
+
+TEST(Plan, ASumTakesThePlaceOfItsResidual) {
+  for (bool read_later : {false, true}) {
+    Builder b;
+    ValueId x = b.input("x", {1, 8, 5, 5}, DType::kInt8), y = b.input("y", {1, 24, 5, 5});
+    ValueId residual = b.op("softmax", {y}, {{"axis", std::int64_t{-1}}});
+    ValueId w = b.constant("w", random_int8s({24, 8, 1, 1}, 1));
+    ValueId multiplier = b.constant("m", random_floats({24}, 3, 1e-4f, 3e-4f));
+    ValueId sum = b.op("qconv2d", {x, w, multiplier, kNoValue, kNoValue, residual}, {});
+    ValueId end = b.op("softmax", {sum}, {{"axis", std::int64_t{2}}});
+    Graph graph = b.build({read_later ? b.add(end, residual) : end});
+    ThreadPool pool(1);
+    auto executable = prepare(graph, {});
+    if (executable->isa->name == "ref") GTEST_SKIP() << "no fast kernels here";
+    Plan plan = make_plan(*executable, {{1, 8, 5, 5}, {1, 24, 5, 5}}, pool);
+    for (const Node& node : executable->graph.nodes)
+      if (node.op == "qconv2d") {
+        auto offset = [&](ValueId id) { return plan.values[static_cast<std::size_t>(id)].offset; };
+        EXPECT_EQ(offset(node.inputs[5]) == offset(node.outputs[0]), !read_later);
+      }
+    std::vector<Tensor> inputs = {random_int8s({1, 8, 5, 5}, 2), ramp({1, 24, 5, 5})};
+    Session session(executable, pool);
+    EXPECT_EQ(values<float>(session.run(inputs)[0]), values<float>(run_graph(graph, inputs)[0]));
+  }
 }
 
 TEST(Session, KeepsPlansForSeveralShapes) {

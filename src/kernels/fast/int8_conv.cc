@@ -134,6 +134,7 @@ std::vector<Implementation> int8() {
            .fits = can_pack,
            .prepare = prepare_conv,
            .scratch = [](const KernelArgs& args) { return convolution(args).scratch(args); },
+           .in_place = kResidual,
            .drops_constants = true},
           {.op = "qmatmul",
            .name = "int8 gemm",
@@ -142,6 +143,7 @@ std::vector<Implementation> int8() {
            .fits = can_pack,
            .prepare = prepare_matmul,
            .scratch = [](const KernelArgs& args) { return product(args).scratch(args); },
+           .in_place = kResidual,
            .drops_constants = true}};
 }
 

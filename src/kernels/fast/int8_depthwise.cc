@@ -248,6 +248,7 @@ Implementation int8_depthwise() {
           .fits = fits,
           .prepare = prepare,
           .scratch = [](const KernelArgs& args) { return Depthwise(args).scratch(args); },
+          .in_place = kResidual,
           .drops_constants = true};
 }
 

@@ -44,6 +44,9 @@ class LeftSides {
   std::size_t zero_bytes_, copy_bytes_[2] = {};
 };
 
+// The input whose elements are read right before those of the outputs are written.
+constexpr int kResidual = 5;
+
 // Where the results of a node with the inputs x, weight, multiplier, bias?, out_scale?, residual? go; stride
 // is left to be set. `epilogue` must outlive it.
 simd::Int8Target int8_target(const KernelArgs& args, const Epilogue& epilogue);

@@ -157,6 +157,7 @@ Implementation int8_transpose() {
           .fits = fits,
           .prepare = prepare,
           .scratch = [](const KernelArgs& args) { return Transpose(args).scratch(args); },
+          .in_place = kResidual,
           .drops_constants = true};
 }
 

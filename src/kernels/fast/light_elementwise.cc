@@ -91,12 +91,8 @@ bool is_approximate(const PrepareArgs& args) {
 
 std::vector<Implementation> elementwise() {
   auto row = [](std::string_view op, Kernel kernel, bool (*fits)(const PrepareArgs&) = nullptr) {
-    return Implementation{.op = op,
-                          .name = "vector",
-                          .layout = LayoutNeed::kSame,
-                          .run = kernel,
-                          .fits = fits,
-                          .in_place = true};
+    return Implementation{
+        .op = op, .name = "vector", .layout = LayoutNeed::kSame, .run = kernel, .fits = fits, .in_place = 0};
   };
   // Where each element is for itself, or only the shape is looked at, the reference is right in any layout.
   auto reference = [](std::string_view op) {

@@ -261,7 +261,7 @@ std::vector<Implementation> folds() {
       row("softmax", LayoutNeed::kSame, softmax),
   };
   rows[0].prepare = prepare_batch_norm;
-  for (Implementation& in_place : rows) in_place.in_place = true;
+  for (Implementation& in_place : rows) in_place.in_place = 0;
   rows.push_back(row("reduce_mean", LayoutNeed::kSame, reduce_mean));
   rows.push_back(row("reduce_sum", LayoutNeed::kSame, reduce_sum, is_float));
   rows.push_back(row("reduce_max", LayoutNeed::kSame, reduce_max, is_float));

@@ -209,7 +209,7 @@ std::vector<Implementation> pairs() {
                           .run = kernel,
                           .fits = fits_node,
                           .prepare = prepare_node,
-                          .in_place = true};
+                          .in_place = 0};
   };
   return {row("add", run_floats<simd::Pair::kAdd>, prepare<2>, fits_floats),
           row("mul", run_floats<simd::Pair::kMul>, prepare<2>, fits_floats),

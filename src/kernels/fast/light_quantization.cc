@@ -60,7 +60,7 @@ std::vector<Implementation> quantization() {
   std::vector<Implementation> rows = {row("quantize", "vector", quantize, abs_max_to_int8),
                                       row("dequantize", "vector", dequantize, abs_max_from_int8),
                                       row("qlut", "vector", qlut, nullptr)};
-  rows.back().in_place = true;
+  rows.back().in_place = 0;
   // With one scale each element is for itself, and the reference is right in any layout.
   for (std::string_view op :
        {"quantize", "dequantize", "fake_quant", "dynamic_quantize", "dynamic_fake_quant"})
