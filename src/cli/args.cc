@@ -1,10 +1,10 @@
 #include "cli/args.h"
 
+#include <yaml-cpp/yaml.h>
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <yaml-cpp/yaml.h>
 
 #include "base/error.h"
 #include "base/file.h"
@@ -243,8 +243,9 @@ std::vector<std::string> Args::normalise(std::span<const std::string> words) con
       continue;
     }
     const bool is_letter = name.size() == 2 && name[1] != '-';
-    const Flag* flag = is_letter || name.starts_with("--") ? find(std::string_view(name).substr(is_letter ? 1 : 2))
-                                                           : nullptr;
+    const Flag* flag = is_letter || name.starts_with("--")
+                           ? find(std::string_view(name).substr(is_letter ? 1 : 2))
+                           : nullptr;
     if (!flag) {
       std::vector<std::string> known = {"--help"};
       for (const Flag& other : flags_)
@@ -303,7 +304,8 @@ std::vector<std::string> Args::words_of_config(std::span<const std::string> word
   for (const auto& entry : file) {
     std::string name = entry.first.as<std::string>();
     std::replace(name.begin(), name.end(), '_', '-');
-    if (!find(name)) fail("{}:{}: there is no flag --{}; {}", path, entry.first.Mark().line + 1, name, see_help());
+    if (!find(name))
+      fail("{}:{}: there is no flag --{}; {}", path, entry.first.Mark().line + 1, name, see_help());
     if (!entry.second.IsScalar()) fail("{}:{}: {} needs one value", path, entry.first.Mark().line + 1, name);
     result.push_back("--" + name + "=" + entry.second.as<std::string>());
   }

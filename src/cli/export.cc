@@ -9,6 +9,7 @@
 #include "models/inference.h"
 #include "models/models.h"
 #include "models/names.h"
+#include "quant/trained.h"
 
 namespace octet::cli {
 
@@ -25,6 +26,7 @@ struct Options {
   std::string model_name = "inference";
   int img_size = 224;
   bool no_softmax = false;
+  bool onnx_format = true;
   PreprocessOverrides preprocess;
   std::optional<std::string> interpolation;
 };
@@ -39,8 +41,12 @@ Graph load_network(const Options& options, const fs::path& checkpoint) {
   Graph graph = models::build_model(
       options.model, {.num_classes = classes, .img_size = options.img_size, .width = options.width});
   models::ReadResult result = models::read_parameters(graph, state, options.model, source);
-  models::check_all_used(result, state, options.model, source);
-  return graph;
+  const std::vector<quant::TrainedLayer> layers = quant::trained_layers(graph, state);
+  if (layers.empty()) {
+    models::check_all_used(result, state, options.model, source);
+    return graph;
+  }
+  return quant::deployable(std::move(graph), layers, options.onnx_format);
 }
 
 // As in training, if there is a deploy.yaml beside the checkpoint; else ImageNet's 256 and 224, in
@@ -99,6 +105,9 @@ std::function<int()> declare_export(Args& args) {
   args.add("model-name", &options->model_name, "inference|model", "what the files are called");
   args.add("img-size", &options->img_size, {1, kMaxPreprocessSize}, "height and width of the model's input");
   args.add("no-softmax", &options->no_softmax, "end in scores, not in probabilities");
+  args.add(
+      "onnx-format", &options->onnx_format,
+      "of a quantization-aware checkpoint: the newer generation of Paddle's int8 models; False: the older");
   args.group(
       "Preprocessing, for deploy.yaml (default: that beside the checkpoint, else what is in brackets)");
   args.add("resize-size", &options->preprocess.resize_size, {0, kMaxPreprocessSize},

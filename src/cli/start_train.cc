@@ -17,7 +17,8 @@ int start_train(const std::string& command, const std::string& options) {
   const std::string program =
       (std::filesystem::read_symlink("/proc/self/exe", error).parent_path() / "octet-train").string();
   ::execl(program.c_str(), "octet-train", command.c_str(), options.c_str(), nullptr);
-  fail("{} can't be started ({}); it is built where libtorch is: `make build`", program, std::strerror(errno));
+  fail("{} can't be started ({}); it is built where libtorch is: `make build`", program,
+       std::strerror(errno));
 }
 
 }  // namespace octet::cli

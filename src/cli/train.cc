@@ -1,3 +1,5 @@
+#include <cstdlib>
+
 #include "cli/command.h"
 #include "cli/output.h"
 #include "cli/start_train.h"
@@ -16,7 +18,41 @@ struct Options {
   double color_jitter = 0;
   int seed = 0;
   bool flip = true;
+  std::string activation = "PACT", weight = "none", weight_type = "channel_wise_abs_max",
+              activation_type = "moving_average_abs_max", layer_types = "Conv2D,Linear", pact_init = "auto";
+  std::optional<std::string> keep_8bit;
 };
+
+std::vector<std::string> words_of(const std::string& text) {
+  std::vector<std::string> words;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = std::min(text.find(',', at), text.size());
+    if (end > at) words.push_back(text.substr(at, end - at));
+    at = end + 1;
+  }
+  return words;
+}
+
+void set_quantization(const Options& options, train::QuantOptions& quant) {
+  using train::Activation, train::WeightScale;
+  quant.activation = options.activation == "PACT"  ? Activation::kPact
+                     : options.activation == "LSQ" ? Activation::kLsq
+                                                   : Activation::kMovingAverage;
+  quant.weight = options.weight == "LSQ"            ? WeightScale::kLsq
+                 : options.weight_type == "abs_max" ? WeightScale::kAbsMax
+                                                    : WeightScale::kChannelAbsMax;
+  quant.layer_types = words_of(options.layer_types);
+  for (const std::string& type : quant.layer_types)
+    if (type != "Conv2D" && type != "Linear")
+      fail("--quantizable-layer-type: '{}' is not one of Conv2D, Linear", type);
+  quant.keep_8bit = words_of(options.keep_8bit.value_or("first,last,depthwise,se"));
+  if (options.pact_init != "auto") {
+    char* end = nullptr;
+    quant.pact_init = std::strtod(options.pact_init.c_str(), &end);
+    if (*end != 0 || !(quant.pact_init > 0))
+      fail("--pact-init: '{}' is not auto or a number above 0", options.pact_init);
+  }
+}
 
 int run(Options& options) {
   train::TrainOptions& train = options.train;
@@ -40,6 +76,7 @@ int run(Options& options) {
   if (options.mean) transform.mean = *options.mean;
   if (options.std) transform.std = *options.std;
   validate(transform);
+  set_quantization(options, train.quant);
   return start_train("train", train::write_options(train));
 }
 
@@ -50,8 +87,10 @@ std::function<int()> declare_train(Args& args) {
   train::TrainOptions& train = options->train;
   args.group("Network");
   args.add("model", &train.model, "NAME", "a network of the zoo; an unknown name lists them");
-  args.add("model-dir", &train.model_dir, "MODEL", "train this inference model in place of a network of the zoo");
-  args.add("num-classes", &options->num_classes, {1, 1 << 20}, "classes").default_text = "what the checkpoint or the data has";
+  args.add("model-dir", &train.model_dir, "MODEL",
+           "train this inference model in place of a network of the zoo");
+  args.add("num-classes", &options->num_classes, {1, 1 << 20}, "classes").default_text =
+      "what the checkpoint or the data has";
   args.add("img-size", &train.img_size, {8, 4096}, "height and width of the input");
   args.add("width", &train.width, "multiplies the channels of every layer");
   args.add("pretrained", &train.pretrained, "FILE_OR_DIR",
@@ -64,19 +103,24 @@ std::function<int()> declare_train(Args& args) {
 
   args.group("Data");
   args.add("data-path", &train.data_path, "DIR",
-           "train and val with one folder a class each, or train_list.txt and val_list.txt, or MNIST's idx files")
+           "train and val with one folder a class each, or train_list.txt and val_list.txt, or MNIST's idx "
+           "files")
       .aliases = {"data-dir"};
   Flag& workers = args.add("workers", &options->workers, {0, 256}, "threads that read and decode pictures");
   workers.aliases = {"j"};
   workers.default_text = "as many as threads";
   args.add("crop-pad", &options->crop_pad, {0, 1024},
-           "in place of random parts of the picture, random squares of it that reach so many pixels over the edge");
+           "in place of random parts of the picture, random squares of it that reach so many pixels over the "
+           "edge");
   args.add("interpolation", &options->interpolation, "bilinear|bicubic|nearest", "how pictures are scaled");
   args.add("flip", &options->flip, "mirror every other picture");
-  args.add("color-jitter", &options->color_jitter, "change brightness, contrast and saturation by up to this share");
+  args.add("color-jitter", &options->color_jitter,
+           "change brightness, contrast and saturation by up to this share");
   args.add("auto-augment", &train.transform.auto_augment, "AutoAugment, with its policy for ImageNet");
-  args.add("random-erase", &train.transform.random_erase, "how often a random rectangle is erased, from 0 to 1");
-  args.add("mean", &options->mean, "subtracted from pixels between 0 and 1").default_text = "0.485,0.456,0.406";
+  args.add("random-erase", &train.transform.random_erase,
+           "how often a random rectangle is erased, from 0 to 1");
+  args.add("mean", &options->mean, "subtracted from pixels between 0 and 1").default_text =
+      "0.485,0.456,0.406";
   args.add("std", &options->std, "divided by after that").default_text = "0.229,0.224,0.225";
 
   args.group("Training");
@@ -97,6 +141,33 @@ std::function<int()> declare_train(Args& args) {
       "bfloat16 on the CPU, float16 on a GPU";
   args.add("seed", &options->seed, {0, 1 << 30}, "of all that is random");
 
+  args.group("Quantization");
+  train::QuantOptions& quant = train.quant;
+  args.add("pact-quant", &quant.enabled, "train with the int8 arithmetic of the deployed model in mind");
+  args.add("activation-preprocess-type", &options->activation, "PACT|LSQ|none",
+           "how ranges of activations are found: a learned clipping value, a learned range, or the moving "
+           "average alone");
+  args.add("weight-preprocess-type", &options->weight, "none|LSQ", "LSQ: ranges of weights are learned, too");
+  args.add("weight-quantize-type", &options->weight_type, "channel_wise_abs_max|abs_max",
+           "a range for each output channel of the weights, or one");
+  args.add("activation-quantize-type", &options->activation_type, "moving_average_abs_max",
+           "the only one there is");
+  args.add("weight-bits", &quant.weight_bits, {2, 8}, "of weights");
+  args.add("activation-bits", &quant.activation_bits, {2, 8}, "of activations");
+  args.add(
+          "keep-8bit", &options->keep_8bit, "WORDS",
+          "with fewer bits, these layers keep 8: first, last, depthwise, se (squeeze-excite), names or globs")
+      .default_text = "first,last,depthwise,se";
+  args.add("moving-rate", &quant.moving_rate, "what the moving average keeps of itself in a step");
+  args.add("quantizable-layer-type", &options->layer_types, "Conv2D,Linear", "kinds of layers to quantize");
+  args.add("skip-quant", &quant.skip, "NAME_OR_GLOB", "layers that stay in float");
+  args.add("pact-init", &options->pact_init, "auto|X",
+           "where PACT's clipping values begin; auto: at what the data shows");
+  args.add("pact-lr-factor", &quant.rate_factor, "learned ranges have this times the learning rate");
+  args.add("pact-decay", &quant.decay, "L2 decay of learned ranges");
+  args.add("freeze-bn-share", &quant.freeze_share,
+           "share of the epochs, at the end, in which batch norms keep their statistics");
+
   args.group("Device");
   args.add("device", &train.device, "auto|cpu|gpu|gpu:N", "auto: a GPU if one is usable").set =
       [&train](const std::string& text) { train.device = text; };
@@ -110,8 +181,10 @@ std::function<int()> declare_train(Args& args) {
   args.add("use-vdl", &train.use_vdl, "write a log for VisualDL, vdlrecords.*.log, too");
   args.add_config();
   args.note(
-      "After each epoch the network is evaluated, and model_N.pdparams and .pdopt, latest.* and, if it is the best so "
-      "far, best.* are written. Ctrl-C and SIGTERM write latest.* and stop; --resume goes on there. Several processes: "
+      "After each epoch the network is evaluated, and model_N.pdparams and .pdopt, latest.* and, if it is "
+      "the best so "
+      "far, best.* are written. Ctrl-C and SIGTERM write latest.* and stop; --resume goes on there. Several "
+      "processes: "
       "`octet launch --nproc 2 train ...`.");
   args.example("octet train --data-path ILSVRC2012 --model mobilenet_v3_small --output-dir out");
   args.example("octet train --data-path ILSVRC2012 --resume out --output-dir out");

@@ -54,6 +54,11 @@ class Inserter {
 
   std::string name(ValueId id) const { return graph_.value(id).name; }
 
+  std::int64_t bits_of(ValueId x) const {
+    auto it = options_.tensor_bits.find(x);
+    return it == options_.tensor_bits.end() ? options_.bits : it->second;
+  }
+
   ValueId derived(ValueId id, const std::string& suffix) {
     Shape shape = graph_.value(id).shape;
     return graph_.add_value(name(id) + suffix, DType::kFloat32, std::move(shape));
@@ -77,7 +82,7 @@ class Inserter {
     auto [it, fresh] = floats_.emplace(x, kNoValue);
     if (!fresh) return it->second;
     ValueId integers = derived(x, ".quantized"), floats = derived(x, ".quantized.dequantized");
-    std::int64_t bits = options_.bits;
+    const std::int64_t bits = bits_of(x);
     graph_.nodes.push_back({.op = "quantize",
                             .inputs = {x, scale_of(x), zero_points(integers, 1)},
                             .outputs = {integers},
@@ -121,11 +126,10 @@ class Inserter {
     auto [it, fresh] = integers_.emplace(x, kNoValue);
     if (fresh) {
       it->second = derived(x, ".quantized");
-      graph_.nodes.push_back(
-          {.op = "quantize",
-           .inputs = {x, scale_of(x)},
-           .outputs = {it->second},
-           .attrs = {{"bits", std::int64_t{options_.bits}}, {"rounding", "away"}, {"dtype", "float32"}}});
+      graph_.nodes.push_back({.op = "quantize",
+                              .inputs = {x, scale_of(x)},
+                              .outputs = {it->second},
+                              .attrs = {{"bits", bits_of(x)}, {"rounding", "away"}, {"dtype", "float32"}}});
     }
     auto [held, fresh_weight] = held_.emplace(weight_id, kNoValue);
     if (fresh_weight) held->second = hold(weight_id, weight.integers.cast(DType::kFloat32));
@@ -142,15 +146,16 @@ class Inserter {
     if (weight.axis < 0) {
       dequantize.op = "dequantize_range";
       dequantize.inputs.push_back(scale_of(x));
-      double levels = static_cast<double>(weight.levels());
-      dequantize.attrs["range"] = levels * levels / static_cast<double>(weight.abs_max.data<float>()[0]);
+      const double levels = static_cast<double>(weight.levels());
+      const double x_levels = static_cast<double>((1 << (bits_of(x) - 1)) - 1);
+      dequantize.attrs["range"] = levels * x_levels / static_cast<double>(weight.abs_max.data<float>()[0]);
     } else {
       auto [scale, first] = weight_scales_.emplace(weight_id, kNoValue);
       if (first) scale->second = graph_.add_constant(name(weight_id) + "@scale", weight.abs_max);
       dequantize.inputs.push_back(scale->second);
       dequantize.inputs.push_back(scale_of(x));
       dequantize.attrs = {{"bits", std::int64_t{weight.bits}},
-                          {"x_bits", std::int64_t{options_.bits}},
+                          {"x_bits", bits_of(x)},
                           {"axis", weight.axis},
                           {"x_num_col_dims", columns}};
     }
@@ -169,7 +174,7 @@ class Inserter {
     graph_.nodes.push_back({.op = "fake_quant",
                             .inputs = {x, scale_of(x)},
                             .outputs = {floats},
-                            .attrs = {{"bits", std::int64_t{options_.bits}}, {"rounding", "away"}}});
+                            .attrs = {{"bits", bits_of(x)}, {"rounding", "away"}}});
     return it->second = floats;
   }
 

@@ -5,8 +5,9 @@
 namespace octet::quant {
 
 struct InsertOptions {
-  bool onnx_format = true;  // false: Paddle's older generation of quantized files
-  int bits = 8;             // of activations
+  bool onnx_format = true;                  // false: Paddle's older generation of quantized files
+  int bits = 8;                             // of activations,
+  std::map<ValueId, int> tensor_bits = {};  // but for these
 };
 
 // Puts quantize and dequantize nodes where `points` says. Both maps are by the value in the float graph; what

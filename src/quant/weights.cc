@@ -8,17 +8,23 @@
 namespace octet::quant {
 
 QuantizedWeight quantize_weight(const Tensor& weight, std::int64_t axis, int bits) {
-  Tensor aligned = weight.aligned();
+  const Tensor aligned = weight.aligned();
   auto from = aligned.data<float>();
-  std::int64_t channels = axis < 0 ? 1 : weight.dim(static_cast<int>(axis));
-  QuantizedWeight result{Tensor(DType::kInt8, weight.shape()), Tensor(DType::kFloat32, {channels}), axis,
-                         bits};
-  auto scales = result.abs_max.mutable_data<float>();
+  Tensor abs_max(DType::kFloat32, {axis < 0 ? 1 : weight.dim(static_cast<int>(axis))});
+  auto scales = abs_max.mutable_data<float>();
   std::fill(scales.begin(), scales.end(), static_cast<float>(kMinThreshold));
   for_channels(weight.shape(), axis, [&](std::size_t c, std::size_t begin, std::size_t end) {
     for (std::size_t i = begin; i < end; ++i)
       if (std::isfinite(from[i])) scales[c] = std::max(scales[c], std::fabs(from[i]));
   });
+  return quantize_weight(aligned, axis, bits, std::move(abs_max));
+}
+
+QuantizedWeight quantize_weight(const Tensor& weight, std::int64_t axis, int bits, Tensor abs_max) {
+  const Tensor aligned = weight.aligned();
+  auto from = aligned.data<float>();
+  QuantizedWeight result{Tensor(DType::kInt8, weight.shape()), std::move(abs_max), axis, bits};
+  auto scales = result.abs_max.data<float>();
   auto to = result.integers.mutable_data<std::int8_t>();
   const float levels = result.levels();
   for_channels(weight.shape(), axis, [&](std::size_t c, std::size_t begin, std::size_t end) {

@@ -17,6 +17,9 @@ struct QuantizedWeight {
 // gets the smallest scale there is.
 QuantizedWeight quantize_weight(const Tensor& weight, std::int64_t axis, int bits);
 
+// The same with scales that are known: as many as there are channels, or one.
+QuantizedWeight quantize_weight(const Tensor& weight, std::int64_t axis, int bits, Tensor abs_max);
+
 // Back to float.
 Tensor dequantize_weight(const QuantizedWeight& weight);
 

@@ -102,14 +102,16 @@ bool is_whole(const fs::path& parameters) {
 
 void save_checkpoint(const std::vector<fs::path>& prefixes, const Network& network, Optimizer& optimizer,
                      const Position& position, const CheckpointNames& names) {
-  const StateDict parameters = parameters_of(network.bake(), names);
+  StateDict parameters = parameters_of(network.bake(), names);
+  network.write_quantizers(parameters);
   const std::map<std::string, std::string> variables = variable_names(network.graph(), names);
 
   StateDict state;
   const std::vector<Weight>& weights = network.parameters();
   for (auto& [kind, flat] : optimizer.state())
     for (std::size_t i = 0; i < weights.size(); ++i)
-      state.set(variable_of(variables, weights[i].name) + "_" + kind + "_0", {from_torch(optimizer.part_of(flat, i))});
+      state.set(variable_of(variables, weights[i].name) + "_" + kind + "_0",
+                {from_torch(optimizer.part_of(flat, i))});
   state.set("LR_Scheduler", {dictionary({{"last_epoch", std::int64_t{position.epoch}}})});
   state.set(kOctet, {dictionary({{"epoch", std::int64_t{position.epoch}},
                                  {"iteration", position.iteration},
@@ -140,8 +142,10 @@ fs::path find_parameters(const fs::path& path, const std::vector<std::string>& p
 fs::path find_checkpoint(const fs::path& path) {
   fs::path parameters = find_parameters(path, {"latest"});
   if (!fs::exists(optimizer_file(parameters)))
-    fail("{}: no {} beside it, so training can't go on where it was; to start from these weights use --pretrained",
-         parameters.string(), optimizer_file(parameters).filename().string());
+    fail(
+        "{}: no {} beside it, so training can't go on where it was; to start from these weights use "
+        "--pretrained",
+        parameters.string(), optimizer_file(parameters).filename().string());
   if (is_whole(parameters)) return parameters;
   // A run was killed between the two files. Each epoch's are there as well.
   fs::path newest;
@@ -158,13 +162,13 @@ fs::path find_checkpoint(const fs::path& path) {
     }
   }
   if (newest.empty())
-    fail("{} and {} do not belong to the same step, and there is no whole model_N beside them", parameters.string(),
-         optimizer_file(parameters).filename().string());
+    fail("{} and {} do not belong to the same step, and there is no whole model_N beside them",
+         parameters.string(), optimizer_file(parameters).filename().string());
   return newest;
 }
 
-bool load_parameters(Graph& graph, const fs::path& path, const CheckpointNames& names, bool new_head) {
-  const StateDict state = paddle::load_state_dict(path);
+bool load_parameters(Graph& graph, const StateDict& state, const fs::path& path, const CheckpointNames& names,
+                     bool new_head) {
   if (!names.model.empty()) {
     const models::ReadResult result =
         models::read_parameters(graph, state, names.model, path.string(),
@@ -176,8 +180,8 @@ bool load_parameters(Graph& graph, const fs::path& path, const CheckpointNames& 
     const Tensor* tensor = state.find(value.name);
     if (!tensor) fail("{}: no {} in it; is it a checkpoint of another network?", path.string(), value.name);
     if (tensor->shape() != value.shape)
-      fail("{}: {} is {}, and the network's is {}; is it a checkpoint of another network?", path.string(), value.name,
-           to_string(tensor->shape()), to_string(value.shape));
+      fail("{}: {} is {}, and the network's is {}; is it a checkpoint of another network?", path.string(),
+           value.name, to_string(tensor->shape()), to_string(value.shape));
     value.constant = tensor->clone();
   }
   return false;
@@ -199,8 +203,8 @@ Position load_optimizer(const fs::path& parameters, const Network& network, Opti
       const std::string name = variable_of(variables, weights[i].name) + "_" + kind + "_0";
       const Tensor* tensor = state.find(name);
       if (!tensor)
-        fail("{}: no {} in it; it was trained with another optimiser (--opt) or is of another network", path.string(),
-             name);
+        fail("{}: no {} in it; it was trained with another optimiser (--opt) or is of another network",
+             path.string(), name);
       at::Tensor part = optimizer.part_of(flat, i);
       if (tensor->shape() != part.sizes().vec())
         fail("{}: {} has shape {}, expected {}", path.string(), name, to_string(tensor->shape()),
@@ -210,7 +214,8 @@ Position load_optimizer(const fs::path& parameters, const Network& network, Opti
   }
   Position position;
   const PyDict* octet = octet_entry(state);
-  if (!octet) fail("{}: it does not say how far the run was; it was not written by octet train", path.string());
+  if (!octet)
+    fail("{}: it does not say how far the run was; it was not written by octet train", path.string());
   position.epoch = static_cast<int>(entry<std::int64_t>(*octet, "epoch", path));
   position.iteration = entry<std::int64_t>(*octet, "iteration", path);
   position.best = entry<double>(*octet, "best", path);

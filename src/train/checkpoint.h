@@ -17,33 +17,37 @@ struct Position {
   int good_steps = 0;  // since the loss scale changed
 };
 
-// Which network a checkpoint is of. `model` is one of the zoo's, or "": an imported one, whose parameters have the
-// names of its file. `naming` is "reference" or "paddle.vision".
+// Which network a checkpoint is of. `model` is one of the zoo's, or "": an imported one, whose parameters
+// have the names of its file. `naming` is "reference" or "paddle.vision".
 struct CheckpointNames {
   std::string model;
   std::string naming = "reference";
 };
 
 // Writes PREFIX.pdparams and PREFIX.pdopt for each of the prefixes, each pair whole or not at all.
-void save_checkpoint(const std::vector<std::filesystem::path>& prefixes, const Network& network, Optimizer& optimizer,
-                     const Position& position, const CheckpointNames& names);
+void save_checkpoint(const std::vector<std::filesystem::path>& prefixes, const Network& network,
+                     Optimizer& optimizer, const Position& position, const CheckpointNames& names);
 
-// Which *.pdparams `path` means: itself, PATH.pdparams, or in a folder the first of `preferred` (such as "latest").
-std::filesystem::path find_parameters(const std::filesystem::path& path, const std::vector<std::string>& preferred);
+// Which *.pdparams `path` means: itself, PATH.pdparams, or in a folder the first of `preferred` (such as
+// "latest").
+std::filesystem::path find_parameters(const std::filesystem::path& path,
+                                      const std::vector<std::string>& preferred);
 
-// Fills the constants of a graph from a *.pdparams file. With `new_head` the last layer may be of another number of
-// classes and then stays as it is: true is returned when it does.
-bool load_parameters(Graph& graph, const std::filesystem::path& path, const CheckpointNames& names, bool new_head);
+// Fills the constants of a graph from the contents of the *.pdparams file `path`. With `new_head` the last
+// layer may be of another number of classes and then stays as it is: true is returned when it does.
+bool load_parameters(Graph& graph, const paddle::StateDict& state, const std::filesystem::path& path,
+                     const CheckpointNames& names, bool new_head);
 
 // The classes that a checkpoint was trained for.
 std::int64_t classes_in(const std::filesystem::path& path, const std::string& model);
 
-// The rest of a checkpoint, from the *.pdopt beside the *.pdparams: what the optimiser remembers, and the position.
+// The rest of a checkpoint, from the *.pdopt beside the *.pdparams: what the optimiser remembers, and the
+// position.
 Position load_optimizer(const std::filesystem::path& parameters, const Network& network, Optimizer& optimizer,
                         const CheckpointNames& names);
 
-// Which checkpoint to resume: that of find_parameters, unless its two files do not belong together, for a run may be
-// killed between them; then the newest model_N of the folder that is whole.
+// Which checkpoint to resume: that of find_parameters, unless its two files do not belong together, for a run
+// may be killed between them; then the newest model_N of the folder that is whole.
 std::filesystem::path find_checkpoint(const std::filesystem::path& path);
 
 }  // namespace octet::train

@@ -11,9 +11,9 @@ struct Pair {
   at::ScalarType type;
 };
 constexpr Pair kTypes[] = {
-    {DType::kBool, at::kBool},       {DType::kInt8, at::kChar},         {DType::kUInt8, at::kByte},
-    {DType::kInt16, at::kShort},     {DType::kInt32, at::kInt},         {DType::kInt64, at::kLong},
-    {DType::kFloat16, at::kHalf},    {DType::kBFloat16, at::kBFloat16}, {DType::kFloat32, at::kFloat},
+    {DType::kBool, at::kBool},      {DType::kInt8, at::kChar},         {DType::kUInt8, at::kByte},
+    {DType::kInt16, at::kShort},    {DType::kInt32, at::kInt},         {DType::kInt64, at::kLong},
+    {DType::kFloat16, at::kHalf},   {DType::kBFloat16, at::kBFloat16}, {DType::kFloat32, at::kFloat},
     {DType::kFloat64, at::kDouble},
 };
 
@@ -34,7 +34,8 @@ DType dtype_of(at::ScalarType type) {
 at::Tensor view_in_torch(const Tensor& tensor) {
   auto keep = std::make_shared<Tensor>(tensor.aligned());
   void* data = const_cast<std::byte*>(keep->bytes().data());
-  return at::from_blob(data, tensor.shape(), [keep](void*) {}, scalar_type(tensor.dtype()));
+  return at::from_blob(
+      data, tensor.shape(), [keep](void*) {}, scalar_type(tensor.dtype()));
 }
 
 at::Tensor to_torch(const Tensor& tensor) {

@@ -63,7 +63,9 @@ Precision choose_precision(const TrainOptions& options, at::Device device) {
   Precision precision;
   if (options.amp_level.empty() || options.amp_level == "O0") return precision;
   precision.level = options.amp_level == "O1" ? Amp::kO1 : Amp::kO2;
-  const std::string dtype = !options.amp_dtype.empty() ? options.amp_dtype : device.is_cuda() ? "float16" : "bfloat16";
+  const std::string dtype = !options.amp_dtype.empty() ? options.amp_dtype
+                            : device.is_cuda()         ? "float16"
+                                                       : "bfloat16";
   precision.dtype = dtype == "float16" ? at::kHalf : at::kBFloat16;
   precision.rounded = device.is_cpu() && !(precision.dtype == at::kBFloat16 && cpu_has_bfloat16());
   return precision;

@@ -7,7 +7,8 @@
 
 namespace octet::train {
 
-// The device that --device means. In `auto`, and with several GPUs and processes, each process takes one of its own.
+// The device that --device means. In `auto`, and with several GPUs and processes, each process takes one of
+// its own.
 at::Device choose_device(const std::string& text, const Comm& comm);
 
 // What --amp_level and --amp_dtype mean on a device.

@@ -43,7 +43,8 @@ Accuracy evaluate_with(const std::function<Tensor(const Tensor&)>& run, const Da
 Accuracy evaluate(const Graph& graph, const Dataset& dataset, const Preprocess& preprocess,
                   const EvaluateOptions& options, ThreadPool& pool) {
   Session session(prepare(graph, {}), pool);
-  return evaluate_with([&](const Tensor& pixels) { return session.run({pixels}).at(0); }, dataset, preprocess, options);
+  return evaluate_with([&](const Tensor& pixels) { return session.run({pixels}).at(0); }, dataset, preprocess,
+                       options);
 }
 
 Accuracy evaluate(Network& network, const Dataset& dataset, const Preprocess& preprocess,
@@ -51,8 +52,8 @@ Accuracy evaluate(Network& network, const Dataset& dataset, const Preprocess& pr
   const at::NoGradGuard no_gradients;
   const bool training = std::exchange(network.training, false);
   const Accuracy accuracy = evaluate_with(
-      [&](const Tensor& pixels) { return from_torch(network.forward(view_in_torch(pixels)).to(at::kFloat)); }, dataset,
-      preprocess, options);
+      [&](const Tensor& pixels) { return from_torch(network.forward(view_in_torch(pixels)).to(at::kFloat)); },
+      dataset, preprocess, options);
   network.training = training;
   return accuracy;
 }

@@ -15,8 +15,8 @@ struct EvaluateOptions {
   bool quiet = false;    // no progress, no warnings
 };
 
-// How often a classifier is right. On the CPU the graph runs in octet's own runtime, so the number is that of the
-// deployed model; every process gets the total.
+// How often a classifier is right. On the CPU the graph runs in octet's own runtime, so the number is that of
+// the deployed model; every process gets the total.
 Accuracy evaluate(const Graph& graph, const Dataset& dataset, const Preprocess& preprocess,
                   const EvaluateOptions& options, ThreadPool& pool);
 // The same on the network's device.

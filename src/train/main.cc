@@ -6,8 +6,8 @@
 #include "train/options.h"
 #include "train/trainer.h"
 
-// octet-train: what needs libtorch. `octet` checks the flags and starts it with its options as one argument, since
-// linking libtorch takes a program a quarter of a second before it can say a word.
+// octet-train: what needs libtorch. `octet` checks the flags and starts it with its options as one argument,
+// since linking libtorch takes a program a quarter of a second before it can say a word.
 namespace {
 
 constexpr int kOurMistake = 1, kUserMistake = 2;

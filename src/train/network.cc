@@ -16,8 +16,10 @@ struct Slots {
   std::array<int, 3> inputs;
 };
 constexpr Slots kLearned[] = {
-    {"conv2d", {1, 2, -1}},     {"conv2d_transpose", {1, 2, -1}}, {"matmul", {0, 1, 2}}, {"matmul_flat", {0, 1, 2}},
-    {"batch_norm", {1, 2, -1}}, {"layer_norm", {1, 2, -1}},       {"add", {0, 1, -1}},   {"sub", {0, 1, -1}},
+    {"conv2d", {1, 2, -1}},     {"conv2d_transpose", {1, 2, -1}},
+    {"matmul", {0, 1, 2}},      {"matmul_flat", {0, 1, 2}},
+    {"batch_norm", {1, 2, -1}}, {"layer_norm", {1, 2, -1}},
+    {"add", {0, 1, -1}},        {"sub", {0, 1, -1}},
     {"mul", {0, 1, -1}},        {"div", {0, 1, -1}},
 };
 
@@ -32,9 +34,9 @@ bool is_statistic_slot(std::string_view op, std::size_t input) {
 
 // Ops whose result holds only numbers that were there before: rounding it again changes nothing.
 bool keeps_numbers(const Node& node) {
-  constexpr std::string_view kOps[] = {"relu",    "reshape",   "flatten", "squeeze", "unsqueeze", "transpose",
-                                       "concat",  "split",     "slice",   "identity", "observe",  "pad",
-                                       "max",     "min",       "abs",     "reduce_max"};
+  constexpr std::string_view kOps[] = {"relu",   "reshape", "flatten", "squeeze",   "unsqueeze", "transpose",
+                                       "concat", "split",   "slice",   "identity",  "observe",   "pad",
+                                       "max",    "min",     "abs",     "reduce_max"};
   if (node.op == "pool2d") return attr<std::string>(node, "type") == "max";
   return std::ranges::find(kOps, node.op) != std::end(kOps);
 }
@@ -89,21 +91,26 @@ Network::Network(Graph graph, at::Device device) : graph_(std::move(graph)), dev
   }
   last_uses_.resize(graph_.nodes.size());
   for (std::size_t id = 0; id < values; ++id)
-    if (last_use[id] >= 0) last_uses_[static_cast<std::size_t>(last_use[id])].push_back(static_cast<ValueId>(id));
+    if (last_use[id] >= 0)
+      last_uses_[static_cast<std::size_t>(last_use[id])].push_back(static_cast<ValueId>(id));
 }
 
 at::Tensor Network::batch_norm(const Call& call) {
   const at::Tensor &scale = call.inputs[1], &bias = call.inputs[2], &mean = call.inputs[3],
                    &variance = call.inputs[4];
-  const double momentum = 1 - attr<double>(call.node, "momentum"), epsilon = attr<double>(call.node, "epsilon");
-  if (training && sync && sync->size() > 1)
+  const double momentum = 1 - attr<double>(call.node, "momentum"),
+               epsilon = attr<double>(call.node, "epsilon");
+  const bool learns = training && !freeze_statistics;
+  if (learns && sync && sync->size() > 1)
     return sync_batch_norm(call.x(), scale, bias, mean, variance, momentum, epsilon, *sync);
-  return at::batch_norm(call.x(), scale, bias, mean, variance, training, momentum, epsilon, true);
+  return at::batch_norm(call.x(), scale, bias, mean, variance, learns, momentum, epsilon, true);
 }
 
 std::vector<at::Tensor> Network::run(const Node& node, Operation operation, std::vector<at::Tensor>& values,
                                      std::vector<at::Tensor>& lowered) {
-  const Cast cast = cast_for(node.op, precision.level);
+  const auto quantizer = quantizers_.find(&node);
+  const bool is_quantized = quantizer != quantizers_.end();  // then its precision is a matter of its own
+  const Cast cast = is_quantized ? Cast::kKeep : cast_for(node.op, precision.level);
   std::vector<at::Tensor> inputs;
   for (ValueId id : node.inputs) {
     if (id == kNoValue) {
@@ -111,7 +118,7 @@ std::vector<at::Tensor> Network::run(const Node& node, Operation operation, std:
       continue;
     }
     const auto i = static_cast<std::size_t>(id);
-    at::Tensor input = weight_of_[i] >= 0 ? parameters_[static_cast<std::size_t>(weight_of_[i])].tensor
+    at::Tensor input = weight_of_[i] >= 0    ? parameters_[static_cast<std::size_t>(weight_of_[i])].tensor
                        : fixed_[i].defined() ? fixed_[i]
                                              : values[i];
     if (input.is_floating_point() && cast == Cast::kLow) {
@@ -124,7 +131,10 @@ std::vector<at::Tensor> Network::run(const Node& node, Operation operation, std:
   }
   const Call call{node, inputs, training, step};
   std::vector<at::Tensor> outputs;
-  if (operation) {
+  if (is_quantized) {
+    outputs.push_back(quantized_layer(node, quantizer->second, inputs[0], inputs[1], call.optional(2),
+                                      training, precision));
+  } else if (operation) {
     outputs = operation(call);
   } else {
     outputs.push_back(batch_norm(call));
@@ -140,7 +150,8 @@ std::vector<at::Tensor> Network::run(const Node& node, Operation operation, std:
   return outputs;
 }
 
-std::vector<at::Tensor> Network::forward(const std::vector<at::Tensor>& inputs, const std::vector<ValueId>& wanted) {
+std::vector<at::Tensor> Network::forward(const std::vector<at::Tensor>& inputs,
+                                         const std::vector<ValueId>& wanted) {
   check(inputs.size() == graph_.inputs.size(), "a network is run with another number of inputs than it has");
   std::vector<at::Tensor> values(graph_.values.size()), lowered(graph_.values.size());
   std::vector<bool> keep(graph_.values.size());
@@ -170,7 +181,8 @@ at::Tensor Network::forward(const at::Tensor& x) {
 Graph Network::bake() const {
   Graph graph = graph_;
   for (const auto* weights : {&parameters_, &statistics_})
-    for (const Weight& weight : *weights) graph.value(weight.id).constant = from_torch(weight.tensor);
+    for (const Weight& weight : *weights)
+      if (weight.id != kNoValue) graph.value(weight.id).constant = from_torch(weight.tensor);
   return graph;
 }
 

@@ -75,7 +75,8 @@ at::Tensor conv2d(const Call& call) {
   no_epilogue(call);
   const at::Tensor& weight = call.inputs[1];
   at::Tensor x = call.x();
-  const ops::Window window = ops::conv_window(call.node, x.size(2), x.size(3), weight.size(2), weight.size(3));
+  const ops::Window window =
+      ops::conv_window(call.node, x.size(2), x.size(3), weight.size(2), weight.size(3));
   Ints padding = {window.y.before, window.x.before};
   if (window.y.before != window.y.after || window.x.before != window.x.after) {
     x = at::constant_pad_nd(x, {window.x.before, window.x.after, window.y.before, window.y.after});
@@ -90,14 +91,15 @@ at::Tensor conv2d_transpose(const Call& call) {
   const at::Tensor &x = call.x(), &weight = call.inputs[1];
   const ops::Window window =
       ops::conv_transpose_window(call.node, x.size(2), x.size(3), weight.size(2), weight.size(3));
-  // Without padding, then cut to the size that the window says: paddings may differ, and an output may be larger.
+  // Without padding, then cut to the size that the window says: paddings may differ, and an output may be
+  // larger.
   const auto extra = [](const ops::WindowAxis& axis) {
     const std::int64_t full = (axis.in - 1) * axis.stride + axis.dilation * (axis.kernel - 1) + 1;
     return std::max<std::int64_t>(axis.before + axis.out - full, 0);
   };
-  at::Tensor y = at::conv_transpose2d(x, weight, bias_of(call), {window.y.stride, window.x.stride}, {0, 0},
-                                      {0, 0}, attr<std::int64_t>(call.node, "groups"),
-                                      {window.y.dilation, window.x.dilation});
+  at::Tensor y =
+      at::conv_transpose2d(x, weight, bias_of(call), {window.y.stride, window.x.stride}, {0, 0}, {0, 0},
+                           attr<std::int64_t>(call.node, "groups"), {window.y.dilation, window.x.dilation});
   const std::int64_t more_h = extra(window.y), more_w = extra(window.x);
   if (more_h > 0 || more_w > 0) {
     y = at::constant_pad_nd(y, {0, more_w, 0, more_h});
@@ -118,7 +120,8 @@ at::Tensor matmul(const Call& call) {
   if (attr<bool>(call.node, "transpose_y") && y.dim() > 1) y = y.transpose(-1, -2);
   const auto alpha = attr<double>(call.node, "alpha");
   at::Tensor z;
-  if (alpha == 1.0 && x.dim() == 2 && y.dim() == 2 && call.optional(2)) return at::addmm(call.inputs[2], x, y);
+  if (alpha == 1.0 && x.dim() == 2 && y.dim() == 2 && call.optional(2))
+    return at::addmm(call.inputs[2], x, y);
   z = at::matmul(x, y);
   return with_bias(alpha == 1.0 ? z : z * alpha, call, -1);
 }
@@ -261,7 +264,8 @@ at::Tensor scale(const Call& call) {
     return attr<bool>(call.node, "bias_after_scale") ? call.x() * whole(factor) + whole(bias)
                                                      : (call.x() + whole(bias)) * whole(factor);
   }
-  if (attr<bool>(call.node, "bias_after_scale")) return bias == 0 ? call.x() * factor : call.x() * factor + bias;
+  if (attr<bool>(call.node, "bias_after_scale"))
+    return bias == 0 ? call.x() * factor : call.x() * factor + bias;
   return (call.x() + bias) * factor;
 }
 
@@ -284,7 +288,8 @@ at::Tensor pool2d(const Call& call) {
     if (is_max) return std::get<0>(at::adaptive_max_pool2d(x, {window.y.out, window.x.out}));
     return at::adaptive_avg_pool2d(x, {window.y.out, window.x.out});
   }
-  if (attr<bool>(node, "global")) return is_max ? at::amax(x, {2, 3}, true) : at::adaptive_avg_pool2d(x, {1, 1});
+  if (attr<bool>(node, "global"))
+    return is_max ? at::amax(x, {2, 3}, true) : at::adaptive_avg_pool2d(x, {1, 1});
 
   // What the window needs on each side; libtorch pads evenly and little, so the padding is written out.
   const auto behind = [](const ops::WindowAxis& axis) {
@@ -301,7 +306,8 @@ at::Tensor pool2d(const Call& call) {
     return cut(at::max_pool2d(is_padded ? at::constant_pad_nd(x, pads, lowest) : x, kernel, strides));
   }
   if (!is_padded) return cut(at::avg_pool2d(x, kernel, strides));
-  const at::Tensor sums = cut(at::avg_pool2d(at::constant_pad_nd(x, pads), kernel, strides, {0, 0}, false, true, 1));
+  const at::Tensor sums =
+      cut(at::avg_pool2d(at::constant_pad_nd(x, pads), kernel, strides, {0, 0}, false, true, 1));
   // How many elements of each window count.
   const bool exclusive = attr<bool>(node, "exclusive");
   const auto counts = [&](const ops::WindowAxis& axis) {
@@ -441,8 +447,8 @@ at::Tensor full(const Call& call) {
   DType dtype{};
   if (!parse_dtype(attr<std::string>(call.node, "dtype"), &dtype)) fail("full: unknown dtype");
   const at::Tensor* value = call.optional(1);
-  return at::full(Infos(call).output_shape(call.node), value ? value->item<double>() : attr<double>(call.node, "value"),
-                  scalar_type(dtype));
+  return at::full(Infos(call).output_shape(call.node),
+                  value ? value->item<double>() : attr<double>(call.node, "value"), scalar_type(dtype));
 }
 
 template <at::Tensor (*Function)(const at::Tensor&, const Ints&, bool)>

@@ -9,8 +9,9 @@
 // The ops of the graph on libtorch, with gradients. docs/ops.md says what they compute.
 namespace octet::train {
 
-// What a training step is, for what depends on it: which units a dropout drops follows from the step and the place of
-// the sample in the batch of all processes, so it does not depend on how many there are, and a step can be repeated.
+// What a training step is, for what depends on it: which units a dropout drops follows from the step and the
+// place of the sample in the batch of all processes, so it does not depend on how many there are, and a step
+// can be repeated.
 struct Step {
   std::uint64_t seed = 0;
   std::int64_t number = 0;

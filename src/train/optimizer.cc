@@ -9,6 +9,7 @@ Optimizer::Optimizer(std::vector<Weight>& parameters, const TrainOptions& option
   check(!parameters.empty(), "a network without parameters is trained");
   std::int64_t total = 0;
   for (const Weight& weight : parameters) {
+    if (weight.id != kNoValue) quantizers_begin_ = total + (weight.tensor.numel() + 15) / 16 * 16;
     offsets_.push_back(total);
     total += (weight.tensor.numel() + 15) / 16 * 16;  // each begins at a cache line
   }
@@ -17,14 +18,11 @@ Optimizer::Optimizer(std::vector<Weight>& parameters, const TrainOptions& option
   values_ = at::zeros({total}, floats);
   gradients_ = at::zeros({total}, floats);
   for (std::size_t i = 0; i < parameters.size(); ++i) {
-    at::Tensor& old = parameters[i].tensor;
+    at::Tensor& parameter = parameters[i].tensor;
     at::Tensor place = part_of(values_, i);
-    place.copy_(old);
-    // A leaf of its own that lives there.
-    at::Tensor leaf = place.detach();
-    leaf.set_requires_grad(true);
-    leaf.mutable_grad() = part_of(gradients_, i);
-    old = leaf;
+    place.copy_(parameter);
+    parameter.set_data(place);  // the same tensor for whoever holds it, now in that memory
+    parameter.mutable_grad() = part_of(gradients_, i);
   }
   if (options.opt == "sgd") {
     state_["velocity"] = at::zeros_like(values_);
@@ -45,34 +43,42 @@ at::Tensor Optimizer::part_of(const at::Tensor& flat, std::size_t parameter) con
 }
 
 void Optimizer::step(double learning_rate) {
-  const at::NoGradGuard no_gradients;
   ++steps_done;
-  at::Tensor& gradient = gradients_;
+  step(0, quantizers_begin_, learning_rate, options_.weight_decay);
+  if (quantizers_begin_ < values_.numel())
+    step(quantizers_begin_, values_.numel(), learning_rate * options_.quant.rate_factor,
+         options_.quant.decay);
+}
+
+void Optimizer::step(std::int64_t begin, std::int64_t end, double learning_rate, double decay) {
+  const at::NoGradGuard no_gradients;
+  const auto part = [&](const at::Tensor& flat) { return flat.slice(0, begin, end); };
+  at::Tensor values = part(values_), gradient = part(gradients_);
   if (options_.opt == "adamw") {
     constexpr double kBeta1 = 0.9, kBeta2 = 0.999, kEpsilon = 1e-8;
     const auto t = static_cast<double>(steps_done);
-    at::Tensor &first = state_["moment1"], &second = state_["moment2"];
-    values_.mul_(1 - learning_rate * options_.weight_decay);
+    at::Tensor first = part(state_["moment1"]), second = part(state_["moment2"]);
+    values.mul_(1 - learning_rate * decay);
     first.lerp_(gradient, 1 - kBeta1);
     second.mul_(kBeta2).addcmul_(gradient, gradient, 1 - kBeta2);
     const double correction = std::sqrt(1 - std::pow(kBeta2, t));
-    values_.addcdiv_(first, (second.sqrt() / correction).add_(kEpsilon),
-                     -learning_rate / (1 - std::pow(kBeta1, t)));
+    values.addcdiv_(first, (second.sqrt() / correction).add_(kEpsilon),
+                    -learning_rate / (1 - std::pow(kBeta1, t)));
     return;
   }
-  if (options_.weight_decay != 0) gradient.add_(values_, options_.weight_decay);
+  if (decay != 0) gradient.add_(values, decay);
   if (options_.opt == "sgd") {
-    at::Tensor& velocity = state_["velocity"];
+    at::Tensor velocity = part(state_["velocity"]);
     velocity.mul_(options_.momentum).add_(gradient);
-    values_.sub_(velocity, learning_rate);
+    values.sub_(velocity, learning_rate);
     return;
   }
   // rmsprop, as torchvision's recipes for mobile networks use it.
   constexpr double kAlpha = 0.9, kEpsilon = 0.0316;
-  at::Tensor &square = state_["mean_square"], &momentum = state_["momentum"];
+  at::Tensor square = part(state_["mean_square"]), momentum = part(state_["momentum"]);
   square.mul_(kAlpha).addcmul_(gradient, gradient, 1 - kAlpha);
   momentum.mul_(options_.momentum).addcdiv_(gradient, square.sqrt().add_(kEpsilon));
-  values_.sub_(momentum, learning_rate);
+  values.sub_(momentum, learning_rate);
 }
 
 }  // namespace octet::train

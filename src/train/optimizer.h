@@ -8,14 +8,14 @@
 
 namespace octet::train {
 
-// Learns the parameters of a network. All of them are moved into one piece of memory, and so are their gradients: a
-// step is then a handful of operations, and processes exchange a few large pieces.
+// Learns the parameters of a network. All of them are moved into one piece of memory, and so are their
+// gradients: a step is then a handful of operations, and processes exchange a few large pieces.
 class Optimizer {
  public:
   Optimizer(std::vector<Weight>& parameters, const TrainOptions& options);
 
   void clear_gradients() { gradients_.zero_(); }
-  void step(double learning_rate);
+  void step(double learning_rate);  // that of the network; what quantizers learn has its own
 
   at::Tensor& gradients() { return gradients_; }  // of all parameters, one after the other
   std::int64_t offset(std::size_t parameter) const { return offsets_[parameter]; }
@@ -28,10 +28,13 @@ class Optimizer {
   std::int64_t steps_done = 0;
 
  private:
+  void step(std::int64_t begin, std::int64_t end, double learning_rate, double decay);
+
   std::vector<Weight>& parameters_;
   const TrainOptions& options_;
   std::vector<std::int64_t> offsets_;
   at::Tensor values_, gradients_;
+  std::int64_t quantizers_begin_ = 0;  // their parameters stand behind those of the network
   std::map<std::string, at::Tensor> state_;
 };
 

@@ -6,16 +6,21 @@ namespace octet {
 
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ColorJitter, brightness, contrast, saturation, hue)
 
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(TrainTransform, size, random_resized_crop, scale, ratio, pad, interpolation, flip,
-                                   auto_augment, jitter, mean, std, random_erase)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(TrainTransform, size, random_resized_crop, scale, ratio, pad,
+                                   interpolation, flip, auto_augment, jitter, mean, std, random_erase)
 
 namespace train {
 
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(TrainOptions, data_path, model, model_dir, num_classes, img_size, width, pretrained,
-                                   resume, start_epoch, test_only, output_dir, names, device, threads, workers, sync_bn,
-                                   amp_level, amp_dtype, batch_size, epochs, opt, lr, momentum, weight_decay,
-                                   lr_schedule, lr_step_size, lr_gamma, warmup_epochs, label_smoothing, seed, transform,
-                                   print_freq, use_vdl)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(QuantOptions, enabled, activation, weight, weight_bits, activation_bits,
+                                   moving_rate, layer_types, skip, keep_8bit, pact_init, rate_factor, decay,
+                                   freeze_share)
+
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(TrainOptions, data_path, model, model_dir, num_classes, img_size, width,
+                                   pretrained, resume, start_epoch, test_only, output_dir, names, device,
+                                   threads, workers, sync_bn, amp_level, amp_dtype, batch_size, epochs, opt,
+                                   lr, momentum, weight_decay, lr_schedule, lr_step_size, lr_gamma,
+                                   warmup_epochs, label_smoothing, seed, transform, quant, print_freq,
+                                   use_vdl)
 
 std::string write_options(const TrainOptions& options) {
   return nlohmann::json(options).dump();

@@ -2,11 +2,32 @@
 #include <array>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "data/augment.h"
 
 // What `octet train` is told; src/cli/train.cc has the flags. No libtorch here: octet itself includes this.
 namespace octet::train {
+
+// Quantization-aware training; src/train/quantizer.h says what the words mean.
+enum class Activation { kMovingAverage, kPact, kLsq };
+enum class WeightScale { kChannelAbsMax, kAbsMax, kLsq };
+
+struct QuantOptions {
+  bool enabled = false;
+  Activation activation = Activation::kPact;
+  WeightScale weight = WeightScale::kChannelAbsMax;
+  int weight_bits = 8, activation_bits = 8;
+  double moving_rate = 0.9;
+  std::vector<std::string> layer_types = {"Conv2D", "Linear"};
+  std::vector<std::string> skip;  // names or globs of layers that stay in float
+  std::vector<std::string>
+      keep_8bit;              // of those that never have fewer than 8 bits; also first, last, depthwise, se
+  double pact_init = 0;       // where PACT's alpha begins; 0: at what the data says
+  double rate_factor = 1;     // learned ranges: this times the learning rate,
+  double decay = 1e-4;        // and their own L2 decay
+  double freeze_share = 0.3;  // of the epochs, the last ones, in which batch norms keep their statistics
+};
 
 struct TrainOptions {
   std::string data_path = "./data";
@@ -23,7 +44,7 @@ struct TrainOptions {
   std::string names = "reference";  // of parameters in checkpoints; or "paddle.vision"
 
   std::string device = "auto";
-  int threads = 0;  // 0: all
+  int threads = 0;   // 0: all
   int workers = -1;  // -1: as many as threads
   bool sync_bn = false;
   std::string amp_level;  // "", "O1", "O2"
@@ -41,6 +62,7 @@ struct TrainOptions {
   std::uint64_t seed = 0;
 
   TrainTransform transform;
+  QuantOptions quant;
 
   int print_freq = 10;
   bool use_vdl = false;

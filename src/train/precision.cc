@@ -9,7 +9,7 @@ namespace {
 
 // Paddle's lists, as far as the ops are octet's.
 constexpr std::string_view kInLow[] = {"conv2d", "conv2d_transpose", "matmul", "matmul_flat"};
-constexpr std::string_view kInFloat[] = {"softmax",    "layer_norm",  "exp",     "pow",   "reduce_sum",
+constexpr std::string_view kInFloat[] = {"softmax",     "layer_norm", "exp",     "pow",  "reduce_sum",
                                          "reduce_mean", "batch_norm", "sigmoid", "gelu", "div"};
 
 bool is_in(std::span<const std::string_view> list, std::string_view op) {
@@ -25,7 +25,8 @@ float round_to_bfloat16(float x) {
 
 // Rounds on the way forward, and the gradient on the way back.
 struct Round : torch::autograd::Function<Round> {
-  static at::Tensor forward(torch::autograd::AutogradContext* context, const at::Tensor& x, at::ScalarType type) {
+  static at::Tensor forward(torch::autograd::AutogradContext* context, const at::Tensor& x,
+                            at::ScalarType type) {
     context->saved_data["type"] = static_cast<std::int64_t>(type);
     return rounded_to(x, type);
   }

@@ -13,8 +13,8 @@ enum class Amp {
 struct Precision {
   Amp level = Amp::kOff;
   at::ScalarType dtype = at::kBFloat16;
-  // Where the hardware has no fast 16-bit path: operands and results are rounded to 16 bits and the arithmetic is
-  // float32's, which gives the numbers of the real thing up to the order of summation.
+  // Where the hardware has no fast 16-bit path: operands and results are rounded to 16 bits and the
+  // arithmetic is float32's, which gives the numbers of the real thing up to the order of summation.
   bool rounded = false;
 };
 

@@ -39,9 +39,8 @@ struct Reducer::State {
   void exchange() {
     for (;;) {
       std::unique_lock lock(mutex);
-      changed.wait(lock, [&] {
-        return stopping || (active && sent < pieces.size() && pieces[sent].missing == 0);
-      });
+      changed.wait(lock,
+                   [&] { return stopping || (active && sent < pieces.size() && pieces[sent].missing == 0); });
       if (stopping) return;
       const Piece piece = pieces[sent];
       lock.unlock();
@@ -82,8 +81,7 @@ Reducer::Reducer(std::vector<Weight>& parameters, Optimizer& optimizer, std::uni
     ++pieces.back().parameters;
     state_->piece_of[i] = pieces.size() - 1;
     torch::autograd::impl::set_post_acc_grad_hooks(
-        parameters[i].tensor,
-        std::make_unique<TellReady>([state = std::weak_ptr(state_), i] {
+        parameters[i].tensor, std::make_unique<TellReady>([state = std::weak_ptr(state_), i] {
           if (auto alive = state.lock()) alive->gradient_ready(i);
         }));
   }

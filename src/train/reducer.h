@@ -6,8 +6,8 @@
 
 namespace octet::train {
 
-// Averages the gradients of several processes while the backward pass goes on: as soon as all gradients of a piece
-// are there, a thread of its own exchanges it.
+// Averages the gradients of several processes while the backward pass goes on: as soon as all gradients of a
+// piece are there, a thread of its own exchanges it.
 //
 //   reducer.start();
 //   loss.backward();

@@ -35,7 +35,8 @@ struct SyncBatchNorm : torch::autograd::Function<SyncBatchNorm> {
                             double momentum, double epsilon, std::int64_t comm_address) {
     Comm& comm = *reinterpret_cast<Comm*>(comm_address);
     const std::int64_t channels = x.size(1);
-    auto [local_variance, local_mean] = at::var_mean(x.to(at::kFloat), all_but_channels(x), /*unbiased=*/false);
+    auto [local_variance, local_mean] =
+        at::var_mean(x.to(at::kFloat), all_but_channels(x), /*unbiased=*/false);
     const auto local_count = static_cast<double>(x.numel() / channels);
     const at::Tensor m = local_mean.to(at::kDouble), v = local_variance.to(at::kDouble);
     const at::Tensor sums =
@@ -45,20 +46,23 @@ struct SyncBatchNorm : torch::autograd::Function<SyncBatchNorm> {
     const at::Tensor variance = at::clamp_min(sums.slice(0, channels, 2 * channels) / count - mean * mean, 0);
 
     running_mean.lerp_(mean.to(running_mean.options()), momentum);
-    running_variance.lerp_((variance * (count / std::max(count - 1, 1.0))).to(running_variance.options()), momentum);
+    running_variance.lerp_((variance * (count / std::max(count - 1, 1.0))).to(running_variance.options()),
+                           momentum);
     const at::Tensor mean_here = mean.to(scale.options()), variance_here = variance.to(scale.options());
     const at::Tensor inverse = at::rsqrt(variance + epsilon).to(scale.options());
     context->save_for_backward({x, scale, mean_here, inverse});
     context->saved_data["comm"] = comm_address;
     context->saved_data["count"] = count;
-    return at::batch_norm(x, scale, bias, mean_here, variance_here, /*training=*/false, momentum, epsilon, true);
+    return at::batch_norm(x, scale, bias, mean_here, variance_here, /*training=*/false, momentum, epsilon,
+                          true);
   }
 
   static variable_list backward(AutogradContext* context, variable_list gradients) {
     Comm& comm = *reinterpret_cast<Comm*>(context->saved_data["comm"].toInt());
     const double count = context->saved_data["count"].toDouble();
     const variable_list saved = context->get_saved_variables();
-    const at::Tensor &x = saved[0], &scale = saved[1], &mean = saved[2], &inverse = saved[3], &gradient = gradients[0];
+    const at::Tensor &x = saved[0], &scale = saved[1], &mean = saved[2], &inverse = saved[3],
+                     &gradient = gradients[0];
     const std::vector<std::int64_t> dims = all_but_channels(x);
     const at::Tensor sum = gradient.sum(dims, false, at::kFloat);
     const at::Tensor centred =
@@ -79,8 +83,9 @@ struct SyncBatchNorm : torch::autograd::Function<SyncBatchNorm> {
 
 }  // namespace
 
-at::Tensor sync_batch_norm(const at::Tensor& x, const at::Tensor& scale, const at::Tensor& bias, at::Tensor mean,
-                           at::Tensor variance, double momentum, double epsilon, Comm& comm) {
+at::Tensor sync_batch_norm(const at::Tensor& x, const at::Tensor& scale, const at::Tensor& bias,
+                           at::Tensor mean, at::Tensor variance, double momentum, double epsilon,
+                           Comm& comm) {
   return SyncBatchNorm::apply(x, scale, bias, mean, variance, momentum, epsilon,
                               reinterpret_cast<std::int64_t>(&comm));
 }

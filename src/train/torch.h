@@ -1,6 +1,6 @@
 #pragma once
-// What octet uses of libtorch: tensors, their operations and gradients. Slow to compile, so it is precompiled, and
-// only this folder sees it.
+// What octet uses of libtorch: tensors, their operations and gradients. Slow to compile, so it is
+// precompiled, and only this folder sees it.
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
 #include <torch/csrc/autograd/autograd.h>

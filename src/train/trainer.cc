@@ -6,10 +6,13 @@
 #include <filesystem>
 
 #include "base/threads.h"
+#include "data/deploy_yaml.h"
 #include "data/loader.h"
 #include "formats/paddle/model_io.h"
 #include "graph/op_table.h"
+#include "models/inference.h"
 #include "models/models.h"
+#include "report/visualdl.h"
 #include "train/checkpoint.h"
 #include "train/convert.h"
 #include "train/device.h"
@@ -73,13 +76,15 @@ Graph load_inference_model(const std::string& folder) {
   for (const Node& node : graph.nodes)
     if (node.op == "quantize" || node.op == "dequantize" || node.op == "fake_quant")
       fail("{}: the model is quantized already; train its float version", folder);
-  if (graph.inputs.size() != 1) fail("{}: a model with {} inputs can't be trained", folder, graph.inputs.size());
+  if (graph.inputs.size() != 1)
+    fail("{}: a model with {} inputs can't be trained", folder, graph.inputs.size());
   for (;;) {
     const ValueId output = graph.outputs.at(0);
     auto last = std::ranges::find_if(graph.nodes, [&](const Node& n) { return n.outputs.at(0) == output; });
-    const bool is_end = last != graph.nodes.end() &&
-                        (last->op == "softmax" || last->op == "identity" ||
-                         (last->op == "scale" && attr<double>(*last, "scale") == 1.0 && attr<double>(*last, "bias") == 0.0));
+    const bool is_end =
+        last != graph.nodes.end() &&
+        (last->op == "softmax" || last->op == "identity" ||
+         (last->op == "scale" && attr<double>(*last, "scale") == 1.0 && attr<double>(*last, "bias") == 0.0));
     if (!is_end) break;
     graph.outputs = {last->inputs.at(0)};
     graph.nodes.erase(last);
@@ -108,6 +113,7 @@ class Trainer {
       report(evaluate());
       return 0;
     }
+    if (options_.quant.enabled && !network_->is_quantized()) start_quantization();
     optimizer_ = std::make_unique<Optimizer>(network_->parameters(), options_);
     scale_.scale = network_->precision.dtype == at::kHalf && network_->precision.level != Amp::kOff
                        ? LossScale::kInitial
@@ -124,11 +130,21 @@ class Trainer {
     prepare_output();
     if (position_.epoch >= options_.epochs)
       say("nothing to do: {} epochs are done, and --epochs is {}", position_.epoch, options_.epochs);
+    if (options_.use_vdl && is_first())
+      log_ = std::make_unique<VisualDLWriter>(options_.output_dir, options_.resume.empty()
+                                                                       ? VisualDLWriter::Mode::kNew
+                                                                       : VisualDLWriter::Mode::kContinue);
     std::signal(SIGINT, ask_to_stop);
     std::signal(SIGTERM, ask_to_stop);
     while (position_.epoch < options_.epochs) {
       if (!train_epoch()) return 128 + stop_signal;
-      const double accuracy = report(evaluate());
+      share_statistics();
+      const Accuracy result = evaluate();
+      const double accuracy = report(result);
+      if (log_) {
+        log_->add_scalar("eval/top1", position_.epoch, result.acc1());
+        log_->add_scalar("eval/top5", position_.epoch, result.acc5());
+      }
       const bool is_best = accuracy > position_.best;
       position_.best = std::max(position_.best, accuracy);
       std::vector<std::string> stems = {fmt::format("model_{}", position_.epoch), "latest"};
@@ -137,6 +153,7 @@ class Trainer {
       position_.iteration = 0;
       save(stems);
     }
+    if (network_->is_quantized()) export_quantized();
     return 0;
   }
 
@@ -186,41 +203,87 @@ class Trainer {
     } else if (!options_.pretrained.empty()) {
       weights = find_parameters(options_.pretrained, {"best", "latest"});
     }
+    paddle::StateDict state;
+    if (!weights.empty()) state = paddle::load_state_dict(weights);
     Graph graph;
     if (!options_.model_dir.empty()) {
       graph = load_inference_model(options_.model_dir);
-      if (!weights.empty()) load_parameters(graph, weights, names_, false);
+      if (!weights.empty()) load_parameters(graph, state, weights, names_, false);
     } else {
       const bool is_continued = !options_.resume.empty() || options_.test_only;
       std::int64_t classes = options_.num_classes;
-      if (classes == 0) classes = is_continued && !weights.empty() ? classes_in(weights, options_.model) : classes_;
+      if (classes == 0)
+        classes = is_continued && !weights.empty() ? classes_in(weights, options_.model) : classes_;
       graph = models::build_model(options_.model, {.num_classes = classes,
                                                    .img_size = options_.img_size,
                                                    .width = options_.width,
                                                    .seed = options_.seed});
-      if (!weights.empty() && load_parameters(graph, weights, names_, !is_continued))
+      if (!weights.empty() && load_parameters(graph, state, weights, names_, !is_continued))
         warn("{} is for {} classes: the last layer starts anew for {}", weights.string(),
              classes_in(weights, options_.model), classes);
     }
     const std::int64_t classes = graph.value(graph.outputs.at(0)).shape.back();
     if (classes >= 0 && classes < classes_)
-      fail("{}: the data has {} classes, and the network {}; give --num-classes {}", options_.data_path, classes_,
-           classes, classes_);
+      fail("{}: the data has {} classes, and the network {}; give --num-classes {}", options_.data_path,
+           classes_, classes, classes_);
     network_ = std::make_unique<Network>(std::move(graph), device_);
+    network_->quantize(state);
     network_->precision = choose_precision(options_, device_);
     network_->step = {.seed = options_.seed, .rank = comm_.rank(), .world = comm_.size()};
     const Precision& precision = network_->precision;
     if (precision.rounded && is_first())
-      warn("this CPU has no fast {} arithmetic: operands are rounded to it and computed with in float32, which gives "
-           "the same numbers up to the order of summation, but is not faster",
-           precision.dtype == at::kHalf ? "float16" : "bfloat16");
+      warn(
+          "this CPU has no fast {} arithmetic: operands are rounded to it and computed with in float32, "
+          "which gives "
+          "the same numbers up to the order of summation, but is not faster",
+          precision.dtype == at::kHalf ? "float16" : "bfloat16");
+  }
+
+  // Learned ranges begin with what the first batch shows. A network that was not trained before has no
+  // statistics yet, so it is looked at in training mode.
+  void start_quantization() {
+    loader_->start_epoch(0);
+    const std::optional<TrainBatch> batch = loader_->next();
+    check(batch.has_value(), "a loader has no first batch");
+    network_->training = options_.pretrained.empty() && options_.model_dir.empty();
+    network_->quantize(options_.quant, view_in_torch(batch->pixels));
+  }
+
+  // The int8 model, under the name that says how it was made and under the one that pipelines look for.
+  void export_quantized() const {
+    if (!is_first()) return;
+    Graph graph = network_->deployed();
+    models::to_inference(graph, /*softmax=*/true);
+    const fs::path folder = options_.output_dir;
+    for (const std::string stem : {"qat_inference", "inference"})
+      paddle::save_model(graph, {folder / (stem + ".pdmodel"), folder / (stem + ".pdiparams")});
+    say("wrote {} and .pdiparams", (folder / "qat_inference.pdmodel").string());
+  }
+
+  // Processes see other data, so their statistics differ a little; they go on with the mean.
+  void share_statistics() {
+    if (comm_.size() == 1) return;
+    const at::NoGradGuard no_gradients;
+    std::vector<at::Tensor> parts;
+    for (const Weight& statistic : network_->statistics())
+      parts.push_back(statistic.tensor.to(at::kCPU).view({-1}));
+    at::Tensor all = at::cat(parts);
+    comm_.all_reduce(std::span<float>(all.data_ptr<float>(), static_cast<std::size_t>(all.numel())));
+    all.div_(comm_.size());
+    std::int64_t at = 0;
+    for (Weight& statistic : network_->statistics()) {
+      const std::int64_t size = statistic.tensor.numel();
+      statistic.tensor.copy_(all.slice(0, at, at + size).view(statistic.tensor.sizes()));
+      at += size;
+    }
   }
 
   void resume() {
     position_ = load_optimizer(checkpoint_, *network_, *optimizer_, names_);
     scale_.good_steps = position_.good_steps;
     if (scale_.scale > 1) scale_.scale = position_.loss_scale;
-    say("resuming from {} at epoch {}, iteration {}", checkpoint_.string(), position_.epoch, position_.iteration);
+    say("resuming from {} at epoch {}, iteration {}", checkpoint_.string(), position_.epoch,
+        position_.iteration);
   }
 
   void prepare_output() const {
@@ -228,6 +291,7 @@ class Trainer {
     std::error_code error;
     fs::create_directories(options_.output_dir, error);
     if (error) fail("{}: the folder can't be made: {}", options_.output_dir, error.message());
+    save_deploy_yaml(fs::path(options_.output_dir) / "deploy.yaml", evaluation_of(options_.transform));
   }
 
   void save(const std::vector<std::string>& stems) {
@@ -246,7 +310,7 @@ class Trainer {
                                   .quiet = !is_first()};
     const Preprocess preprocess = evaluation_of(options_.transform);
     if (device_.is_cuda()) return train::evaluate(*network_, validation_, preprocess, options);
-    return train::evaluate(network_->bake(), validation_, preprocess, options, pool_);
+    return train::evaluate(network_->deployed(), validation_, preprocess, options, pool_);
   }
 
   double report(const Accuracy& accuracy) const {
@@ -257,6 +321,9 @@ class Trainer {
   // False: a signal asked to stop.
   bool train_epoch() {
     network_->training = true;
+    network_->freeze_statistics =
+        network_->is_quantized() && position_.epoch > 0 &&
+        position_.epoch >= options_.epochs - static_cast<int>(options_.quant.freeze_share * options_.epochs);
     loader_->start_epoch(position_.epoch, position_.iteration);
     Window window;
     Clock::time_point start = Clock::now();
@@ -264,7 +331,7 @@ class Trainer {
       const std::optional<TrainBatch> batch = loader_->next();
       if (!batch) return true;
       for (const std::string& message : batch->broken) warn("{}; skipped", message);
-      broken_ += static_cast<std::int64_t>(batch->broken.size());
+      if (log_ && position_.iteration == 0) log_pictures(*batch);
       window.reader += seconds_since(start);
       const double rate = step(*batch, window);
       window.batch += seconds_since(start);
@@ -334,19 +401,46 @@ class Trainer {
 
   [[noreturn]] void stop_at_bad_loss(double value) const {
     const fs::path latest = fs::path(options_.output_dir) / "latest.pdparams";
-    fail("the loss is {} at epoch {}, iteration {}; {}. Try a smaller --lr, or a --warmup-epochs", value,
-         position_.epoch, position_.iteration,
-         fs::exists(latest) ? "the last good checkpoint is " + latest.string() : "there is no checkpoint yet");
+    fail(
+        "the loss is {} at epoch {}, iteration {}; {}. Try a smaller --lr, or a --warmup-epochs", value,
+        position_.epoch, position_.iteration,
+        fs::exists(latest) ? "the last good checkpoint is " + latest.string() : "there is no checkpoint yet");
   }
 
   void print(const Window& window, double rate) {
     double sums[] = {window.loss, window.top1, window.top5, static_cast<double>(window.samples)};
     if (comm_.size() > 1) comm_.all_reduce(std::span<double>(sums));
     const double n = sums[3], steps = static_cast<double>(window.steps);
-    say("[Epoch {}, iter: {}] top1: {:.5f}, top5: {:.5f}, lr: {:.5f}, loss: {:.5f}, avg_reader_cost: {:.5f} sec, "
+    say("[Epoch {}, iter: {}] top1: {:.5f}, top5: {:.5f}, lr: {:.5f}, loss: {:.5f}, avg_reader_cost: {:.5f} "
+        "sec, "
         "avg_batch_cost: {:.5f} sec, avg_samples: {}, avg_ips: {:.5f} images/sec.",
-        position_.epoch, position_.iteration, sums[1] / n, sums[2] / n, rate, sums[0] / n, window.reader / steps,
-        window.batch / steps, n / steps, n / window.batch);
+        position_.epoch, position_.iteration, sums[1] / n, sums[2] / n, rate, sums[0] / n,
+        window.reader / steps, window.batch / steps, n / steps, n / window.batch);
+    if (!log_) return;
+    const std::int64_t step = network_->step.number;
+    log_->add_scalar("train/loss", step, sums[0] / n);
+    log_->add_scalar("train/top1", step, sums[1] / n);
+    log_->add_scalar("train/top5", step, sums[2] / n);
+    log_->add_scalar("train/lr", step, rate);
+    log_->add_scalar("train/images_per_second", step, n / window.batch);
+  }
+
+  // The first pictures of a batch as the network sees them.
+  void log_pictures(const TrainBatch& batch) {
+    constexpr std::int64_t kPictures = 4;
+    const int size = options_.img_size;
+    const auto plane = static_cast<std::size_t>(size) * static_cast<std::size_t>(size);
+    for (std::int64_t i = 0; i < std::min(kPictures, batch.pixels.dim(0)); ++i) {
+      auto planes = batch.pixels.data<float>().subspan(static_cast<std::size_t>(i) * 3 * plane, 3 * plane);
+      Image image(size, size);
+      for (std::size_t p = 0; p < 3 * plane; ++p) {
+        const std::size_t c = p / plane;
+        const float value = planes[p] * options_.transform.std[c] + options_.transform.mean[c];
+        image.pixels[p % plane * 3 + c] =
+            static_cast<std::uint8_t>(std::clamp(value * 255 + 0.5f, 0.0f, 255.0f));
+      }
+      log_->add_image(fmt::format("train/input_{}", i), position_.epoch, image);
+    }
   }
 
   const TrainOptions& options_;
@@ -366,7 +460,7 @@ class Trainer {
   fs::path checkpoint_;  // that is resumed
   Position position_;
   LossScale scale_;
-  std::int64_t broken_ = 0;
+  std::unique_ptr<VisualDLWriter> log_;
 };
 
 }  // namespace

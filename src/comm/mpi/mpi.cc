@@ -49,8 +49,7 @@ class MpiComm : public Comm {
     MPI_Bcast(&bytes, 1, MPI_UINT64_T, 0, comm_);
     result.resize(bytes);
     for (std::uint64_t at = 0; at < bytes; at += kPiece)
-      MPI_Bcast(result.data() + at, static_cast<int>(std::min(kPiece, bytes - at)), MPI_CHAR, 0,
-                comm_);
+      MPI_Bcast(result.data() + at, static_cast<int>(std::min(kPiece, bytes - at)), MPI_CHAR, 0, comm_);
     return result;
   }
 
@@ -76,23 +75,22 @@ class MpiComm : public Comm {
   template <class T>
   void sum(T* numbers, std::size_t count, MPI_Datatype type) {
     for (std::size_t at = 0; at < count; at += kPiece)
-      MPI_Allreduce(MPI_IN_PLACE, numbers + at, static_cast<int>(std::min<std::size_t>(kPiece, count - at)), type,
-                    MPI_SUM, comm_);
+      MPI_Allreduce(MPI_IN_PLACE, numbers + at, static_cast<int>(std::min<std::size_t>(kPiece, count - at)),
+                    type, MPI_SUM, comm_);
   }
   void send(const std::string& text) const {
     std::uint64_t bytes = text.size();
     MPI_Send(&bytes, 1, MPI_UINT64_T, 0, 0, comm_);
     for (std::uint64_t at = 0; at < bytes; at += kPiece)
-      MPI_Send(text.data() + at, static_cast<int>(std::min(kPiece, bytes - at)), MPI_CHAR, 0, 0,
-               comm_);
+      MPI_Send(text.data() + at, static_cast<int>(std::min(kPiece, bytes - at)), MPI_CHAR, 0, 0, comm_);
   }
   std::string receive(int from) const {
     std::uint64_t bytes = 0;
     MPI_Recv(&bytes, 1, MPI_UINT64_T, from, 0, comm_, MPI_STATUS_IGNORE);
     std::string text(bytes, '\0');
     for (std::uint64_t at = 0; at < bytes; at += kPiece)
-      MPI_Recv(text.data() + at, static_cast<int>(std::min(kPiece, bytes - at)), MPI_CHAR, from, 0,
-               comm_, MPI_STATUS_IGNORE);
+      MPI_Recv(text.data() + at, static_cast<int>(std::min(kPiece, bytes - at)), MPI_CHAR, from, 0, comm_,
+               MPI_STATUS_IGNORE);
     return text;
   }
 

@@ -1,0 +1,59 @@
+#pragma once
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "graph/graph.h"
+#include "train/options.h"
+#include "train/precision.h"
+
+// Quantization-aware training: convolutions and products that see their input and weights as the integers of
+// the deployed model, while gradients pass the rounding as if it were not there.
+namespace octet::train {
+
+// The quantizer of a tensor, which all layers that read it share.
+//
+// With PACT, y = clip(x, -alpha, alpha) is rounded in the range r = min(alpha, moving average of max|x|).
+// Gradients: dx = dy where |x| <= alpha, else 0; dalpha = sum of dy * sign(x) where |x| > alpha. With LSQ, r
+// itself is learned: dx = dy where |x| <= r, else 0; dr = sum of dy * (round(v) - v) / L where |x| <= r, and
+// of dy * sign(x) elsewhere, v = x * L / r, times 1 / sqrt(elements * L).
+struct InputQuantizer {
+  Activation kind = Activation::kPact;
+  int bits = 8;
+  double moving_rate = 0.9;
+  at::Tensor learned;              // alpha, or LSQ's r: one float; not defined: nothing is learned
+  at::Tensor scale, state, accum;  // of the moving average, one float each
+
+  float levels() const { return static_cast<float>((1 << (bits - 1)) - 1); }
+  float range() const;  // r
+  // Takes a batch into the moving average.
+  void observe(const at::Tensor& x);
+};
+
+struct WeightQuantizer {
+  WeightScale kind = WeightScale::kChannelAbsMax;
+  int bits = 8;
+  std::int64_t axis = 0;
+  at::Tensor learned = {};  // LSQ: the range of each channel
+
+  float levels() const { return static_cast<float>((1 << (bits - 1)) - 1); }
+  at::Tensor abs_max(const at::Tensor& weight) const;    // of each channel, or one
+  at::Tensor quantized(const at::Tensor& weight) const;  // with gradients to weight and learned
+};
+
+struct LayerQuantizer {
+  std::string name;  // of the layer: "features.0.0"
+  std::shared_ptr<InputQuantizer> input = nullptr;
+  WeightQuantizer weight = {};
+};
+
+// The layer on integers: `node` is a conv2d, matmul or matmul_flat. Of the input only the integers are kept
+// for the backward pass, a byte each. `training` updates the moving average.
+at::Tensor quantized_layer(const Node& node, const LayerQuantizer& quantizer, const at::Tensor& x,
+                           const at::Tensor& weight, const at::Tensor* bias, bool training,
+                           const Precision& precision);
+
+// What the integers of the input stand for; with gradients as above. For tests, and for what is no layer.
+at::Tensor fake_quantize(const at::Tensor& x, const InputQuantizer& quantizer);
+
+}  // namespace octet::train
