@@ -10,6 +10,7 @@
 #include "graph/ops/resolve.h"
 #include "graph/ops/window.h"
 #include "train/convert.h"
+#include "train/convolution.h"
 
 namespace octet::train {
 
@@ -82,8 +83,11 @@ at::Tensor conv2d(const Call& call) {
     x = at::constant_pad_nd(x, {window.x.before, window.x.after, window.y.before, window.y.after});
     padding = {0, 0};
   }
-  return at::conv2d(x, weight, bias_of(call), {window.y.stride, window.x.stride}, padding,
-                    {window.y.dilation, window.x.dilation}, attr<std::int64_t>(call.node, "groups"));
+  return convolution(x, weight, bias_of(call),
+                     {.stride = {window.y.stride, window.x.stride},
+                      .padding = {padding[0], padding[1]},
+                      .dilation = {window.y.dilation, window.x.dilation},
+                      .groups = attr<std::int64_t>(call.node, "groups")});
 }
 
 at::Tensor conv2d_transpose(const Call& call) {

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "graph/ops/geometry.h"
+#include "train/convolution.h"
 
 namespace octet::train {
 
@@ -77,19 +78,12 @@ at::Tensor run_layer(const at::Tensor& x, const at::Tensor& weight, const std::o
   return at::conv2d(x, weight, bias, {g[0], g[1]}, {g[2], g[3]}, {g[4], g[5]}, g[6]);
 }
 
-struct Gradients {
-  at::Tensor x, weight, bias;
-};
-
-Gradients run_layer_backward(const at::Tensor& gradient, const at::Tensor& x, const at::Tensor& weight,
-                             bool has_bias, const Geometry& g) {
+ConvGradients run_layer_backward(const at::Tensor& gradient, const at::Tensor& x, const at::Tensor& weight,
+                                 bool has_bias, const Geometry& g) {
   if (g.empty())
     return {at::mm(gradient, weight.t()), at::mm(x.t(), gradient), has_bias ? gradient.sum(0) : at::Tensor()};
-  const std::int64_t channels = weight.size(0);
-  auto [gx, gw, gb] = at::convolution_backward(
-      gradient, x, weight, has_bias ? at::OptionalIntArrayRef(channels) : at::OptionalIntArrayRef(),
-      {g[0], g[1]}, {g[2], g[3]}, {g[4], g[5]}, false, {0, 0}, g[6], {true, true, has_bias});
-  return {gx, gw, gb};
+  return convolution_backward(gradient, x, weight, has_bias,
+                              {{g[0], g[1]}, {g[2], g[3]}, {g[4], g[5]}, g[6]});
 }
 
 // What of the gradient of the quantized input reaches the input, and what the learned range.
@@ -111,10 +105,10 @@ std::pair<at::Tensor, at::Tensor> through_quantizer(at::Tensor gradient, const a
 }
 
 struct QuantizedLayer : torch::autograd::Function<QuantizedLayer> {
-  static at::Tensor forward(AutogradContext* context, const at::Tensor& x, const at::Tensor& learned,
-                            const at::Tensor& weight, const at::Tensor& bias, double range, double levels,
-                            bool lsq, double bound, const Geometry& geometry, std::int64_t low_dtype,
-                            bool rounded) {
+  static at::Tensor forward(AutogradContext* context, const at::Tensor& x,
+                            const std::optional<at::Tensor>& learned, const at::Tensor& weight,
+                            const std::optional<at::Tensor>& bias, double range, double levels, bool lsq,
+                            double bound, const Geometry& geometry, std::int64_t low_dtype, bool rounded) {
     const auto r = static_cast<float>(range), l = static_cast<float>(levels);
     Quantized q = quantize(x, r, l, static_cast<float>(bound));
     const auto lower_it = [&](const at::Tensor& t) {
@@ -123,14 +117,14 @@ struct QuantizedLayer : torch::autograd::Function<QuantizedLayer> {
       return rounded ? rounded_to(t, type) : t.to(type);
     };
     const at::Tensor low_weight = lower_it(weight);
-    const std::optional<at::Tensor> low_bias = bias.defined() ? std::optional(lower_it(bias)) : std::nullopt;
+    const std::optional<at::Tensor> low_bias = bias ? std::optional(lower_it(*bias)) : std::nullopt;
     at::Tensor out = run_layer(lower_it(q.values), low_weight, low_bias, geometry);
     context->save_for_backward({q.integers, q.clipped, lsq ? x : at::Tensor(), low_weight});
     context->saved_data["range"] = range;
     context->saved_data["levels"] = levels;
     context->saved_data["lsq"] = lsq;
-    context->saved_data["has_bias"] = bias.defined();
-    context->saved_data["has_learned"] = learned.defined();
+    context->saved_data["has_bias"] = bias.has_value();
+    context->saved_data["has_learned"] = learned.has_value();
     context->saved_data["geometry"] = geometry;
     return low_dtype >= 0 && rounded ? rounded_to(out, static_cast<at::ScalarType>(low_dtype)) : out;
   }
@@ -142,8 +136,8 @@ struct QuantizedLayer : torch::autograd::Function<QuantizedLayer> {
                levels = static_cast<float>(context->saved_data["levels"].toDouble());
     const bool has_bias = context->saved_data["has_bias"].toBool(), lsq = context->saved_data["lsq"].toBool();
     const at::Tensor values = (integers.to(at::kFloat) * (range / levels)).to(weight.scalar_type());
-    Gradients g = run_layer_backward(gradients[0].to(weight.scalar_type()), values, weight, has_bias,
-                                     context->saved_data["geometry"].toIntVector());
+    ConvGradients g = run_layer_backward(gradients[0].to(weight.scalar_type()), values, weight, has_bias,
+                                         context->saved_data["geometry"].toIntVector());
     auto [gx, learned] = through_quantizer(g.x.to(at::kFloat), integers, clipped, x, range, levels, lsq);
     if (!context->saved_data["has_learned"].toBool()) learned = at::Tensor();
     if (has_bias) g.bias = g.bias.to(at::kFloat);
@@ -152,15 +146,16 @@ struct QuantizedLayer : torch::autograd::Function<QuantizedLayer> {
 };
 
 struct FakeQuantize : torch::autograd::Function<FakeQuantize> {
-  static at::Tensor forward(AutogradContext* context, const at::Tensor& x, const at::Tensor& learned,
-                            double range, double levels, bool lsq, double bound) {
+  static at::Tensor forward(AutogradContext* context, const at::Tensor& x,
+                            const std::optional<at::Tensor>& learned, double range, double levels, bool lsq,
+                            double bound) {
     Quantized q =
         quantize(x, static_cast<float>(range), static_cast<float>(levels), static_cast<float>(bound));
     context->save_for_backward({q.integers, q.clipped, lsq ? x : at::Tensor()});
     context->saved_data["range"] = range;
     context->saved_data["levels"] = levels;
     context->saved_data["lsq"] = lsq;
-    context->saved_data["has_learned"] = learned.defined();
+    context->saved_data["has_learned"] = learned.has_value();
     return q.values;
   }
   static variable_list backward(AutogradContext* context, variable_list gradients) {
@@ -197,6 +192,10 @@ struct QuantizedWeights : torch::autograd::Function<QuantizedWeights> {
     return {gradient * inside, learned, {}, {}};
   }
 };
+
+std::optional<at::Tensor> optional(const at::Tensor& tensor) {
+  return tensor.defined() ? std::optional(tensor) : std::nullopt;
+}
 
 // Where the gradient of the input ends: PACT's alpha; without one nothing is clipped.
 double bound_of(const InputQuantizer& quantizer) {
@@ -245,7 +244,7 @@ at::Tensor WeightQuantizer::quantized(const at::Tensor& w) const {
 }
 
 at::Tensor fake_quantize(const at::Tensor& x, const InputQuantizer& quantizer) {
-  return FakeQuantize::apply(x, quantizer.learned, static_cast<double>(quantizer.range()),
+  return FakeQuantize::apply(x, optional(quantizer.learned), static_cast<double>(quantizer.range()),
                              static_cast<double>(quantizer.levels()), quantizer.kind == Activation::kLsq,
                              bound_of(quantizer));
 }
@@ -282,7 +281,7 @@ at::Tensor quantized_layer(const Node& node, const LayerQuantizer& quantizer, co
   }
   const InputQuantizer& in = *quantizer.input;
   const at::Tensor out = QuantizedLayer::apply(
-      x, in.learned, w, bias ? *bias : at::Tensor(), static_cast<double>(in.range()),
+      x, optional(in.learned), w, bias ? std::optional(*bias) : std::nullopt, static_cast<double>(in.range()),
       static_cast<double>(in.levels()), in.kind == Activation::kLsq, bound_of(in), geometry,
       precision.level == Amp::kOff ? std::int64_t{-1} : static_cast<std::int64_t>(precision.dtype),
       precision.rounded);

@@ -1,0 +1,130 @@
+#include "train/convolution.h"
+
+#include <algorithm>
+
+namespace octet::train {
+
+namespace {
+
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+
+bool is_depthwise(const at::Tensor& x, const at::Tensor& weight, const ConvGeometry& geometry) {
+  return geometry.groups > 1 && geometry.groups == x.size(1) && weight.size(0) == geometry.groups &&
+         x.is_cpu() && x.scalar_type() == at::kFloat && weight.scalar_type() == at::kFloat;
+}
+
+// One tap of a depthwise kernel, for one row of outputs: sums[c] += gradient[i][c] * x[i * step][c].
+__attribute__((target_clones("avx512f", "avx2", "default"))) void add_tap(const float* gradient,
+                                                                          const float* x, float* sums,
+                                                                          std::int64_t count,
+                                                                          std::int64_t step,
+                                                                          std::int64_t channels) {
+  constexpr std::int64_t kBlock = 32;  // channels that are kept in registers
+  for (std::int64_t c = 0; c < channels; c += kBlock) {
+    const std::int64_t n = std::min(kBlock, channels - c);
+    float block[kBlock] = {};
+    if (n == kBlock) {
+      for (std::int64_t i = 0; i < count; ++i) {
+        const float *g = gradient + i * channels + c, *v = x + i * step * channels + c;
+        for (std::int64_t j = 0; j < kBlock; ++j) block[j] += g[j] * v[j];
+      }
+    } else {
+      for (std::int64_t i = 0; i < count; ++i) {
+        const float *g = gradient + i * channels + c, *v = x + i * step * channels + c;
+        for (std::int64_t j = 0; j < n; ++j) block[j] += g[j] * v[j];
+      }
+    }
+    for (std::int64_t j = 0; j < n; ++j) sums[c + j] += block[j];
+  }
+}
+
+// Outputs i in [first, last) whose input i * stride - padding + offset lies in [0, size).
+std::pair<std::int64_t, std::int64_t> inside(std::int64_t outputs, std::int64_t size, std::int64_t stride,
+                                             std::int64_t shift) {
+  const std::int64_t first = shift >= 0 ? 0 : (-shift + stride - 1) / stride;
+  const std::int64_t last = size - 1 - shift < 0 ? 0 : std::min(outputs, (size - 1 - shift) / stride + 1);
+  return {first, std::max(first, last)};
+}
+
+// The gradient of depthwise weights. Each thread sums up its pictures; the sums are added in the order of
+// threads.
+at::Tensor depthwise_weight_gradient(const at::Tensor& gradient, const at::Tensor& x,
+                                     const at::Tensor& weight, const ConvGeometry& geometry) {
+  const at::Tensor g = gradient.contiguous(at::MemoryFormat::ChannelsLast),
+                   input = x.contiguous(at::MemoryFormat::ChannelsLast);
+  const std::int64_t pictures = x.size(0), channels = x.size(1), in_h = x.size(2), in_w = x.size(3),
+                     out_h = g.size(2), out_w = g.size(3), kernel_h = weight.size(2),
+                     kernel_w = weight.size(3), taps = kernel_h * kernel_w;
+  const std::int64_t parts = std::min<std::int64_t>(at::get_num_threads(), pictures);
+  at::Tensor sums = at::zeros({std::max<std::int64_t>(parts, 1), taps, channels}, g.options());
+  const float *from_g = g.const_data_ptr<float>(), *from_x = input.const_data_ptr<float>();
+  float* to = sums.data_ptr<float>();
+  at::parallel_for(0, parts, 1, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t part = begin; part < end; ++part)
+      for (std::int64_t n = part * pictures / parts; n < (part + 1) * pictures / parts; ++n)
+        for (std::int64_t oy = 0; oy < out_h; ++oy)
+          for (std::int64_t ky = 0; ky < kernel_h; ++ky) {
+            const std::int64_t iy = oy * geometry.stride[0] - geometry.padding[0] + ky * geometry.dilation[0];
+            if (iy < 0 || iy >= in_h) continue;
+            for (std::int64_t kx = 0; kx < kernel_w; ++kx) {
+              const std::int64_t shift = kx * geometry.dilation[1] - geometry.padding[1];
+              const auto [first, last] = inside(out_w, in_w, geometry.stride[1], shift);
+              if (first == last) continue;
+              add_tap(from_g + ((n * out_h + oy) * out_w + first) * channels,
+                      from_x + ((n * in_h + iy) * in_w + first * geometry.stride[1] + shift) * channels,
+                      to + (part * taps + ky * kernel_w + kx) * channels, last - first, geometry.stride[1],
+                      channels);
+            }
+          }
+  });
+  at::Tensor result = at::empty_like(weight);
+  result.copy_(sums.sum(0).t().reshape({channels, 1, kernel_h, kernel_w}));
+  return result;
+}
+
+struct DepthwiseConvolution : torch::autograd::Function<DepthwiseConvolution> {
+  static at::Tensor forward(AutogradContext* context, const at::Tensor& x, const at::Tensor& weight,
+                            const std::optional<at::Tensor>& bias, const std::vector<std::int64_t>& numbers) {
+    context->save_for_backward({x, weight});
+    context->saved_data["numbers"] = numbers;
+    context->saved_data["has_bias"] = bias.has_value();
+    return at::conv2d(x, weight, bias,
+                      {numbers[0], numbers[1]}, {numbers[2], numbers[3]}, {numbers[4], numbers[5]},
+                      numbers[6]);
+  }
+  static variable_list backward(AutogradContext* context, variable_list gradients) {
+    const variable_list saved = context->get_saved_variables();
+    const std::vector<std::int64_t> n = context->saved_data["numbers"].toIntVector();
+    ConvGradients g =
+        convolution_backward(gradients[0], saved[0], saved[1], context->saved_data["has_bias"].toBool(),
+                             {{n[0], n[1]}, {n[2], n[3]}, {n[4], n[5]}, n[6]}, context->needs_input_grad(0));
+    return {g.x, g.weight, g.bias, {}};
+  }
+};
+
+}  // namespace
+
+at::Tensor convolution(const at::Tensor& x, const at::Tensor& weight, const std::optional<at::Tensor>& bias,
+                       const ConvGeometry& geometry) {
+  const auto& [stride, padding, dilation, groups] = geometry;
+  if (at::GradMode::is_enabled() && is_depthwise(x, weight, geometry))
+    return DepthwiseConvolution::apply(x, weight, bias,
+                                       std::vector<std::int64_t>{stride[0], stride[1], padding[0], padding[1],
+                                                                 dilation[0], dilation[1], groups});
+  return at::conv2d(x, weight, bias, stride, padding, dilation, groups);
+}
+
+ConvGradients convolution_backward(const at::Tensor& gradient, const at::Tensor& x, const at::Tensor& weight,
+                                   bool has_bias, const ConvGeometry& geometry, bool needs_x) {
+  const bool depthwise = is_depthwise(x, weight, geometry);
+  const std::int64_t channels = weight.size(0);
+  const auto& [stride, padding, dilation, groups] = geometry;
+  auto [gx, gw, gb] = at::convolution_backward(
+      gradient, x, weight, has_bias ? at::OptionalIntArrayRef(channels) : at::OptionalIntArrayRef(), stride,
+      padding, dilation, false, {0, 0}, groups, {needs_x, !depthwise, has_bias});
+  if (depthwise) gw = depthwise_weight_gradient(gradient, x, weight, geometry);
+  return {gx, gw, gb};
+}
+
+}  // namespace octet::train
