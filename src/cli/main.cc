@@ -23,6 +23,7 @@ std::span<const Command> commands() {
       {"eval", "Measure how often a model is right on labelled pictures.", declare_eval},
       {"ptq", "Quantize a model to int8 with a few pictures.", declare_ptq},
       {"export", "Make a model that runs of a network's checkpoint.", declare_export},
+      {"qat", "Quantize a model by training it to answer as before.", declare_qat},
       {"convert", "Read a model and write it again.", declare_convert},
       {"bench", "Measure how fast models run.", declare_bench},
       {"compare", "Hold a model against another one, tensor by tensor.", declare_compare},

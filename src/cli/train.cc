@@ -1,7 +1,5 @@
-#include <cstdlib>
-
 #include "cli/command.h"
-#include "cli/output.h"
+#include "cli/quant_flags.h"
 #include "cli/start_train.h"
 #include "models/models.h"
 #include "train/options.h"
@@ -18,41 +16,8 @@ struct Options {
   double color_jitter = 0;
   int seed = 0;
   bool flip = true;
-  std::string activation = "PACT", weight = "none", weight_type = "channel_wise_abs_max",
-              activation_type = "moving_average_abs_max", layer_types = "Conv2D,Linear", pact_init = "auto";
-  std::optional<std::string> keep_8bit;
+  QuantFlags quant;
 };
-
-std::vector<std::string> words_of(const std::string& text) {
-  std::vector<std::string> words;
-  for (std::size_t at = 0; at < text.size();) {
-    const std::size_t end = std::min(text.find(',', at), text.size());
-    if (end > at) words.push_back(text.substr(at, end - at));
-    at = end + 1;
-  }
-  return words;
-}
-
-void set_quantization(const Options& options, train::QuantOptions& quant) {
-  using train::Activation, train::WeightScale;
-  quant.activation = options.activation == "PACT"  ? Activation::kPact
-                     : options.activation == "LSQ" ? Activation::kLsq
-                                                   : Activation::kMovingAverage;
-  quant.weight = options.weight == "LSQ"            ? WeightScale::kLsq
-                 : options.weight_type == "abs_max" ? WeightScale::kAbsMax
-                                                    : WeightScale::kChannelAbsMax;
-  quant.layer_types = words_of(options.layer_types);
-  for (const std::string& type : quant.layer_types)
-    if (type != "Conv2D" && type != "Linear")
-      fail("--quantizable-layer-type: '{}' is not one of Conv2D, Linear", type);
-  quant.keep_8bit = words_of(options.keep_8bit.value_or("first,last,depthwise,se"));
-  if (options.pact_init != "auto") {
-    char* end = nullptr;
-    quant.pact_init = std::strtod(options.pact_init.c_str(), &end);
-    if (*end != 0 || !(quant.pact_init > 0))
-      fail("--pact-init: '{}' is not auto or a number above 0", options.pact_init);
-  }
-}
 
 int run(Options& options) {
   train::TrainOptions& train = options.train;
@@ -76,7 +41,7 @@ int run(Options& options) {
   if (options.mean) transform.mean = *options.mean;
   if (options.std) transform.std = *options.std;
   validate(transform);
-  set_quantization(options, train.quant);
+  train.quant = options_of(options.quant);
   return start_train("train", train::write_options(train));
 }
 
@@ -142,30 +107,10 @@ std::function<int()> declare_train(Args& args) {
   args.add("seed", &options->seed, {0, 1 << 30}, "of all that is random");
 
   args.group("Quantization");
-  train::QuantOptions& quant = train.quant;
-  args.add("pact-quant", &quant.enabled, "train with the int8 arithmetic of the deployed model in mind");
-  args.add("activation-preprocess-type", &options->activation, "PACT|LSQ|none",
-           "how ranges of activations are found: a learned clipping value, a learned range, or the moving "
-           "average alone");
-  args.add("weight-preprocess-type", &options->weight, "none|LSQ", "LSQ: ranges of weights are learned, too");
-  args.add("weight-quantize-type", &options->weight_type, "channel_wise_abs_max|abs_max",
-           "a range for each output channel of the weights, or one");
-  args.add("activation-quantize-type", &options->activation_type, "moving_average_abs_max",
-           "the only one there is");
-  args.add("weight-bits", &quant.weight_bits, {2, 8}, "of weights");
-  args.add("activation-bits", &quant.activation_bits, {2, 8}, "of activations");
-  args.add(
-          "keep-8bit", &options->keep_8bit, "WORDS",
-          "with fewer bits, these layers keep 8: first, last, depthwise, se (squeeze-excite), names or globs")
-      .default_text = "first,last,depthwise,se";
-  args.add("moving-rate", &quant.moving_rate, "what the moving average keeps of itself in a step");
-  args.add("quantizable-layer-type", &options->layer_types, "Conv2D,Linear", "kinds of layers to quantize");
-  args.add("skip-quant", &quant.skip, "NAME_OR_GLOB", "layers that stay in float");
-  args.add("pact-init", &options->pact_init, "auto|X",
-           "where PACT's clipping values begin; auto: at what the data shows");
-  args.add("pact-lr-factor", &quant.rate_factor, "learned ranges have this times the learning rate");
-  args.add("pact-decay", &quant.decay, "L2 decay of learned ranges");
-  args.add("freeze-bn-share", &quant.freeze_share,
+  args.add("pact-quant", &options->quant.options.enabled,
+           "train with the int8 arithmetic of the deployed model in mind");
+  add_quant_flags(args, &options->quant);
+  args.add("freeze-bn-share", &options->quant.options.freeze_share,
            "share of the epochs, at the end, in which batch norms keep their statistics");
 
   args.group("Device");

@@ -89,9 +89,8 @@ struct DepthwiseConvolution : torch::autograd::Function<DepthwiseConvolution> {
     context->save_for_backward({x, weight});
     context->saved_data["numbers"] = numbers;
     context->saved_data["has_bias"] = bias.has_value();
-    return at::conv2d(x, weight, bias,
-                      {numbers[0], numbers[1]}, {numbers[2], numbers[3]}, {numbers[4], numbers[5]},
-                      numbers[6]);
+    return at::conv2d(x, weight, bias, {numbers[0], numbers[1]}, {numbers[2], numbers[3]},
+                      {numbers[4], numbers[5]}, numbers[6]);
   }
   static variable_list backward(AutogradContext* context, variable_list gradients) {
     const variable_list saved = context->get_saved_variables();

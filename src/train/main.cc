@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "base/unfinished.h"
 #include "comm/comm.h"
+#include "train/distill.h"
 #include "train/options.h"
 #include "train/trainer.h"
 
@@ -21,7 +22,8 @@ int report(octet::Comm& comm, const std::string& message, int code) {
 
 int run(const std::string& command, const std::string& options, octet::Comm& comm) {
   try {
-    if (command == "train") return octet::train::train(octet::train::read_options(options), comm);
+    if (command == "train") return octet::train::train(octet::train::read_train_options(options), comm);
+    if (command == "qat") return octet::train::distill(octet::train::read_distill_options(options));
     octet::fail("octet-train is started by `octet train`; see `octet help train`");
   } catch (const octet::Error& error) {
     return report(comm, error.what(), error.kind() == octet::Error::Kind::kUser ? kUserMistake : kOurMistake);

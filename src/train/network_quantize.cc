@@ -1,5 +1,5 @@
 #include <algorithm>
-#include <cmath>
+#include <limits>
 
 #include "base/error.h"
 #include "graph/op_table.h"
@@ -25,6 +25,29 @@ bool is_listed(const std::vector<std::string>& globs, const std::string& name) {
 
 bool has(const std::vector<std::string>& words, std::string_view word) {
   return std::ranges::find(words, word) != words.end();
+}
+
+// For each row of `x` the range, as a share of its largest magnitude, whose rounding has the least squared
+// error.
+at::Tensor best_ranges(const at::Tensor& x, double levels) {
+  const at::Tensor largest = x.abs().amax({1}, true).clamp_min(1e-6);
+  at::Tensor best = largest.clone(), least = at::full_like(largest, std::numeric_limits<float>::infinity());
+  for (double share = 0.2; share < 1.01; share += 0.05) {
+    const at::Tensor range = largest * share;
+    const at::Tensor rounded = at::clamp(at::round(x / range * levels), -levels, levels) * range / levels;
+    const at::Tensor error = (x - rounded).square().sum({1}, true);
+    best = at::where(error < least, range, best);
+    least = at::minimum(error, least);
+  }
+  return best.flatten();
+}
+
+// The same for a whole tensor, of which a part is looked at if it is large.
+double best_range(const at::Tensor& x, double levels) {
+  constexpr std::int64_t kEnough = 1 << 19;
+  at::Tensor flat = x.to(at::kFloat).flatten();
+  if (flat.numel() > kEnough) flat = flat.slice(0, 0, flat.numel(), flat.numel() / kEnough + 1);
+  return best_ranges(flat.view({1, -1}), levels).item<double>();
 }
 
 // A layer that can be quantized, and what is special about it.
@@ -115,14 +138,9 @@ void Network::quantize(const QuantOptions& options, const at::Tensor& sample) {
         parameters_[static_cast<std::size_t>(weight_of_[static_cast<std::size_t>(node.inputs[1])])].tensor;
     const at::NoGradGuard no_gradients;
     if (options.weight == WeightScale::kLsq) {
-      // LSQ's own start, in units of the range: 2 * mean(|w|) * sqrt(levels).
-      std::vector<std::int64_t> dims;
-      for (std::int64_t d = 0; d < weight.dim(); ++d)
-        if (d != quantizer.weight.axis) dims.push_back(d);
-      const double levels = quantizer.weight.levels();
-      quantizer.weight.learned = quantizer.weight.bits == 8
-                                     ? weight.abs().amax(dims).clamp_min(1e-6)
-                                     : (weight.abs().mean(dims) * (2 * std::sqrt(levels))).clamp_min(1e-6);
+      const std::int64_t axis = quantizer.weight.axis;
+      quantizer.weight.learned =
+          best_ranges(weight.transpose(0, axis).flatten(1), static_cast<double>(quantizer.weight.levels()));
       quantizer.weight.learned.set_requires_grad(true);
     }
     std::shared_ptr<InputQuantizer>& input = by_tensor[node.inputs[0]];
@@ -131,20 +149,14 @@ void Network::quantize(const QuantOptions& options, const at::Tensor& sample) {
       input->kind = options.activation;
       input->bits = full ? 8 : options.activation_bits;
       input->moving_rate = options.moving_rate;
-      const at::Tensor magnitudes = inputs[i].to(at::kFloat).abs();
-      const double largest = std::max(magnitudes.amax().item<double>(), 1e-6);
-      const double mean = magnitudes.mean().item<double>();
+      const double largest = std::max(inputs[i].to(at::kFloat).abs().amax().item<double>(), 1e-6);
       input->scale = one_number(largest);
       input->state = one_number(1);
       input->accum = one_number(largest);
       if (options.activation == Activation::kPact)
         input->learned = one_number(options.pact_init > 0 ? options.pact_init : largest);
       if (options.activation == Activation::kLsq)
-        input->learned = one_number(
-            input->bits == 8
-                ? largest
-                : std::max(std::min(2 * mean * std::sqrt(static_cast<double>(input->levels())), largest),
-                           1e-6));
+        input->learned = one_number(best_range(inputs[i], static_cast<double>(input->levels())));
       if (input->learned.defined()) input->learned = input->learned.to(device_).set_requires_grad(true);
     } else {
       input->bits = std::max(input->bits, full ? 8 : options.activation_bits);

@@ -9,6 +9,8 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ColorJitter, brightness, contrast, saturation
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(TrainTransform, size, random_resized_crop, scale, ratio, pad,
                                    interpolation, flip, auto_augment, jitter, mean, std, random_erase)
 
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Preprocess, resize_size, crop_size, interpolation, mean, std)
+
 namespace train {
 
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(QuantOptions, enabled, activation, weight, weight_bits, activation_bits,
@@ -22,12 +24,25 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(TrainOptions, data_path, model, model_dir, nu
                                    warmup_epochs, label_smoothing, seed, transform, quant, print_freq,
                                    use_vdl)
 
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(DistillOptions, model, model_filename, params_filename, data_dir,
+                                   output_dir, save_model_filename, save_params_filename, onnx_format,
+                                   preprocess, batch_size, epochs, lr, inner_weight, inner, label_weight,
+                                   threads, seed, quant)
+
 std::string write_options(const TrainOptions& options) {
   return nlohmann::json(options).dump();
 }
 
-TrainOptions read_options(const std::string& text) {
+std::string write_options(const DistillOptions& options) {
+  return nlohmann::json(options).dump();
+}
+
+TrainOptions read_train_options(const std::string& text) {
   return nlohmann::json::parse(text).get<TrainOptions>();
+}
+
+DistillOptions read_distill_options(const std::string& text) {
+  return nlohmann::json::parse(text).get<DistillOptions>();
 }
 
 }  // namespace train

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "data/augment.h"
+#include "data/preprocess.h"
 
 // What `octet train` is told; src/cli/train.cc has the flags. No libtorch here: octet itself includes this.
 namespace octet::train {
@@ -68,8 +69,28 @@ struct TrainOptions {
   bool use_vdl = false;
 };
 
+// What `octet qat` is told: to distil an inference model into its quantized self.
+struct DistillOptions {
+  std::string model;  // a folder or a file
+  std::string model_filename, params_filename;
+  std::string data_dir, output_dir;
+  std::string save_model_filename = "__model__", save_params_filename = "__params__";
+  bool onnx_format = true;
+  Preprocess preprocess;
+  int batch_size = 16, epochs = 10;
+  double lr = 1e-5;
+  double inner_weight = 0;         // of the loss on inner tensors, beside that on the outputs
+  std::vector<std::string> inner;  // names or globs; none: the outputs of blocks, found automatically
+  double label_weight = 1;         // of the usual loss, where there are labels
+  int threads = 0;
+  std::uint64_t seed = 0;
+  QuantOptions quant;
+};
+
 // As text, to hand them to another process.
 std::string write_options(const TrainOptions& options);
-TrainOptions read_options(const std::string& text);
+std::string write_options(const DistillOptions& options);
+TrainOptions read_train_options(const std::string& text);
+DistillOptions read_distill_options(const std::string& text);
 
 }  // namespace octet::train

@@ -17,6 +17,7 @@
 #include "train/convert.h"
 #include "train/device.h"
 #include "train/evaluate.h"
+#include "train/inference_model.h"
 #include "train/reducer.h"
 #include "train/schedule.h"
 
@@ -68,30 +69,6 @@ std::int64_t classes_of(const Dataset& dataset) {
   std::int64_t highest = -1;
   for (const Sample& sample : dataset.samples) highest = std::max(highest, sample.label);
   return std::max(highest + 1, static_cast<std::int64_t>(dataset.classes.size()));
-}
-
-// An inference model ends with softmax; the loss wants what comes before.
-Graph load_inference_model(const std::string& folder) {
-  Graph graph = paddle::load_model(paddle::find_model(folder));
-  for (const Node& node : graph.nodes)
-    if (node.op == "quantize" || node.op == "dequantize" || node.op == "fake_quant")
-      fail("{}: the model is quantized already; train its float version", folder);
-  if (graph.inputs.size() != 1)
-    fail("{}: a model with {} inputs can't be trained", folder, graph.inputs.size());
-  for (;;) {
-    const ValueId output = graph.outputs.at(0);
-    auto last = std::ranges::find_if(graph.nodes, [&](const Node& n) { return n.outputs.at(0) == output; });
-    const bool is_end =
-        last != graph.nodes.end() &&
-        (last->op == "softmax" || last->op == "identity" ||
-         (last->op == "scale" && attr<double>(*last, "scale") == 1.0 && attr<double>(*last, "bias") == 0.0));
-    if (!is_end) break;
-    graph.outputs = {last->inputs.at(0)};
-    graph.nodes.erase(last);
-  }
-  graph.outputs.resize(1);
-  infer_shapes(graph);
-  return graph;
 }
 
 class Trainer {
@@ -207,7 +184,7 @@ class Trainer {
     if (!weights.empty()) state = paddle::load_state_dict(weights);
     Graph graph;
     if (!options_.model_dir.empty()) {
-      graph = load_inference_model(options_.model_dir);
+      graph = load_inference_model(options_.model_dir).graph;
       if (!weights.empty()) load_parameters(graph, state, weights, names_, false);
     } else {
       const bool is_continued = !options_.resume.empty() || options_.test_only;

@@ -1,0 +1,71 @@
+#include "cli/quant_flags.h"
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "base/error.h"
+
+namespace octet::cli {
+
+namespace {
+
+std::vector<std::string> words_of(const std::string& text) {
+  std::vector<std::string> words;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = std::min(text.find(',', at), text.size());
+    if (end > at) words.push_back(text.substr(at, end - at));
+    at = end + 1;
+  }
+  return words;
+}
+
+}  // namespace
+
+void add_quant_flags(Args& args, QuantFlags* flags) {
+  args.add("activation-preprocess-type", &flags->activation, "PACT|LSQ|none",
+           "how ranges of activations are found: a learned clipping value, a learned range, or the moving "
+           "average alone");
+  args.add("weight-preprocess-type", &flags->weight, "none|LSQ", "LSQ: ranges of weights are learned, too");
+  args.add("weight-quantize-type", &flags->weight_type, "channel_wise_abs_max|abs_max",
+           "a range for each output channel of the weights, or one");
+  args.add("activation-quantize-type", &flags->activation_type, "moving_average_abs_max",
+           "the only one there is");
+  args.add("weight-bits", &flags->options.weight_bits, {2, 8}, "of weights");
+  args.add("activation-bits", &flags->options.activation_bits, {2, 8}, "of activations");
+  args.add(
+          "keep-8bit", &flags->keep_8bit, "WORDS",
+          "with fewer bits, these layers keep 8: first, last, depthwise, se (squeeze-excite), names or globs")
+      .default_text = "first,last,depthwise,se";
+  args.add("moving-rate", &flags->options.moving_rate, "what the moving average keeps of itself in a step");
+  args.add("quantizable-layer-type", &flags->layer_types, "Conv2D,Linear", "kinds of layers to quantize");
+  args.add("skip-quant", &flags->options.skip, "NAME_OR_GLOB", "layers that stay in float");
+  args.add("pact-init", &flags->pact_init, "auto|X",
+           "where PACT's clipping values begin; auto: at what the data shows");
+  args.add("pact-lr-factor", &flags->options.rate_factor, "learned ranges have this times the learning rate");
+  args.add("pact-decay", &flags->options.decay, "L2 decay of learned ranges");
+}
+
+train::QuantOptions options_of(const QuantFlags& flags) {
+  train::QuantOptions quant = flags.options;
+  using train::Activation, train::WeightScale;
+  quant.activation = flags.activation == "PACT"  ? Activation::kPact
+                     : flags.activation == "LSQ" ? Activation::kLsq
+                                                 : Activation::kMovingAverage;
+  quant.weight = flags.weight == "LSQ"            ? WeightScale::kLsq
+                 : flags.weight_type == "abs_max" ? WeightScale::kAbsMax
+                                                  : WeightScale::kChannelAbsMax;
+  quant.layer_types = words_of(flags.layer_types);
+  for (const std::string& type : quant.layer_types)
+    if (type != "Conv2D" && type != "Linear")
+      fail("--quantizable-layer-type: '{}' is not one of Conv2D, Linear", type);
+  quant.keep_8bit = words_of(flags.keep_8bit.value_or("first,last,depthwise,se"));
+  if (flags.pact_init != "auto") {
+    char* end = nullptr;
+    quant.pact_init = std::strtod(flags.pact_init.c_str(), &end);
+    if (*end != 0 || !(quant.pact_init > 0))
+      fail("--pact-init: '{}' is not auto or a number above 0", flags.pact_init);
+  }
+  return quant;
+}
+
+}  // namespace octet::cli

@@ -1,0 +1,228 @@
+#include "train/distill.h"
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <numbers>
+
+#include "base/error.h"
+#include "base/random.h"
+#include "base/threads.h"
+#include "data/batches.h"
+#include "data/deploy_yaml.h"
+#include "formats/paddle/model_io.h"
+#include "models/inference.h"
+#include "quant/points.h"
+#include "runtime/executor.h"
+#include "train/convert.h"
+#include "train/inference_model.h"
+#include "train/network.h"
+#include "train/optimizer.h"
+
+namespace octet::train {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+// How well the student answers as the teacher does.
+struct Agreement {
+  std::int64_t pictures = 0, same = 0;
+  double error = 0;  // squared, of the outputs, in parts of the teacher's variance
+
+  double share() const {
+    return pictures == 0 ? 0 : static_cast<double>(same) / static_cast<double>(pictures);
+  }
+};
+
+// Values whose difference is a loss of its own: named ones, or else the sums at the ends of residual blocks.
+std::vector<ValueId> inner_tensors(const Graph& graph, const std::vector<std::string>& globs) {
+  std::vector<ValueId> found;
+  for (const Node& node : graph.nodes) {
+    const ValueId id = node.outputs.at(0);
+    const Value& value = graph.value(id);
+    const bool is_block_end =
+        node.op == "add" && value.shape.size() == 4 &&
+        std::ranges::none_of(node.inputs, [&](ValueId x) { return graph.value(x).is_constant(); });
+    const bool is_named =
+        std::ranges::any_of(globs, [&](const std::string& glob) { return quant::matches(glob, value.name); });
+    if (globs.empty() ? is_block_end : is_named) found.push_back(id);
+  }
+  if (found.empty() && !globs.empty()) fail("--inner: no tensor of the model has such a name");
+  return found;
+}
+
+class Distiller {
+ public:
+  explicit Distiller(const DistillOptions& options)
+      : options_(options),
+        pool_(options.threads > 0 ? options.threads : default_threads()),
+        model_(load_inference_model(options.model, {options.model_filename, options.params_filename})),
+        teacher_(model_.graph, at::kCPU),
+        student_(model_.graph, at::kCPU),
+        dataset_(open_dataset(options.data_dir, "train")),
+        inner_(options.inner_weight > 0 ? inner_tensors(model_.graph, options.inner)
+                                        : std::vector<ValueId>()) {
+    at::set_num_threads(pool_.threads());
+  }
+
+  int run() {
+    split();
+    student_.freeze_statistics = true;  // the deployed model has none of its own
+    const std::optional<Batch> sample = reader(training_, options_.batch_size * 2).next();
+    if (!sample) fail("{}: no pictures to learn from", options_.data_dir);
+    student_.quantize(options_.quant, view_in_torch(sample->pixels));
+
+    TrainOptions train;
+    train.opt = "adamw";
+    train.weight_decay = 0;
+    train.quant = options_.quant;
+    Optimizer optimizer(student_.parameters(), train);
+    Agreement best = measure();
+    Graph best_graph = student_.deployed(options_.onnx_format);
+    print("quantized", best);
+    const std::int64_t steps =
+        options_.epochs * ((static_cast<std::int64_t>(training_.samples.size()) + options_.batch_size - 1) /
+                           options_.batch_size);
+    std::int64_t step = 0;
+    for (int epoch = 0; epoch < options_.epochs; ++epoch) {
+      const double loss = learn(epoch, optimizer, step, steps);
+      const Agreement now = measure();
+      print(fmt::format("epoch {}, loss {:.5f}", epoch, loss), now);
+      if (now.error < best.error) {
+        best = now;
+        best_graph = student_.deployed(options_.onnx_format);
+      }
+    }
+    save(std::move(best_graph));
+    return 0;
+  }
+
+ private:
+  BatchReader reader(const Dataset& dataset, int batch_size) const {
+    return BatchReader(dataset, options_.preprocess, {.batch_size = batch_size, .workers = pool_.threads()});
+  }
+
+  // Every eighth picture is kept back, to tell whether what is learned holds for others; with few pictures
+  // all are used for both.
+  void split() {
+    constexpr std::size_t kFew = 32, kEvery = 8;
+    training_ = held_back_ = dataset_;
+    if (dataset_.samples.size() < kFew) return;
+    training_.samples.clear();
+    held_back_.samples.clear();
+    for (std::size_t i = 0; i < dataset_.samples.size(); ++i)
+      (i % kEvery == kEvery - 1 ? held_back_ : training_).samples.push_back(dataset_.samples[i]);
+  }
+
+  double learn(int epoch, Optimizer& optimizer, std::int64_t& step, std::int64_t steps) {
+    Dataset shuffled = training_;
+    Random random({options_.seed, static_cast<std::uint64_t>(epoch)});
+    for (std::size_t i = shuffled.samples.size(); i > 1; --i)
+      std::swap(shuffled.samples[i - 1],
+                shuffled.samples[static_cast<std::size_t>(random.below(static_cast<std::int64_t>(i)))]);
+    BatchReader batches(shuffled, options_.preprocess,
+                        {.batch_size = options_.batch_size, .workers = pool_.threads()});
+    double total = 0;
+    std::int64_t count = 0;
+    student_.training = true;
+    while (const std::optional<Batch> batch = batches.next()) {
+      for (const std::string& message : batch->broken)
+        fmt::print(stderr, "octet: warning: {}; skipped\n", message);
+      if (batch->labels.empty()) continue;
+      optimizer.clear_gradients();
+      const at::Tensor loss = loss_of(*batch);
+      const double value = loss.item<double>();
+      if (!std::isfinite(value)) fail("the loss is {} in epoch {}; try a smaller --lr", value, epoch);
+      loss.backward();
+      const double done = static_cast<double>(step++) / static_cast<double>(std::max<std::int64_t>(steps, 1));
+      optimizer.step(options_.lr * 0.5 * (1 + std::cos(std::numbers::pi * std::min(done, 1.0))));
+      total += value;
+      ++count;
+    }
+    student_.training = false;
+    return count == 0 ? 0 : total / static_cast<double>(count);
+  }
+
+  at::Tensor loss_of(const Batch& batch) {
+    const at::Tensor x = view_in_torch(batch.pixels);
+    std::vector<ValueId> wanted = {model_.graph.outputs[0]};
+    wanted.insert(wanted.end(), inner_.begin(), inner_.end());
+    std::vector<at::Tensor> goal;
+    {
+      const at::NoGradGuard no_gradients;
+      goal = teacher_.forward({x}, wanted);
+    }
+    const std::vector<at::Tensor> answer = student_.forward({x}, wanted);
+    const auto relative = [](const at::Tensor& a, const at::Tensor& b) {
+      return at::mse_loss(a, b) / b.var().clamp_min(1e-12);
+    };
+    at::Tensor loss = relative(answer[0], goal[0]);
+    if (model_.had_softmax || goal[0].dim() == 2)
+      loss = loss + at::kl_div(at::log_softmax(answer[0], -1), at::log_softmax(goal[0], -1),
+                               at::Reduction::Sum, true) /
+                        goal[0].size(0);
+    for (std::size_t i = 1; i < wanted.size(); ++i)
+      loss =
+          loss + relative(answer[i], goal[i]) * (options_.inner_weight / static_cast<double>(inner_.size()));
+    if (dataset_.has_labels() && options_.label_weight > 0 && goal[0].dim() == 2)
+      loss = loss +
+             at::cross_entropy_loss(answer[0], at::tensor(batch.labels, at::kLong)) * options_.label_weight;
+    return loss;
+  }
+
+  // Both as they run when deployed, in octet's runtime.
+  Agreement measure() {
+    Session teacher(prepare(model_.graph, {}), pool_), student(prepare(student_.deployed(), {}), pool_);
+    Agreement agreement;
+    double variance = 0, squares = 0;
+    BatchReader batches = reader(held_back_, options_.batch_size);
+    while (const std::optional<Batch> batch = batches.next()) {
+      if (batch->labels.empty()) continue;
+      const at::Tensor a = to_torch(teacher.run({batch->pixels}).at(0)),
+                       b = to_torch(student.run({batch->pixels}).at(0));
+      squares += (a - b).square().sum().item<double>();
+      variance += (a - a.mean()).square().sum().item<double>();
+      const std::int64_t pictures = a.size(0);
+      agreement.pictures += pictures;
+      if (a.dim() == 2) agreement.same += a.argmax(1).eq(b.argmax(1)).sum().item<std::int64_t>();
+    }
+    agreement.error = squares / std::max(variance, 1e-30);
+    return agreement;
+  }
+
+  static void print(const std::string& what, const Agreement& agreement) {
+    fmt::print("{}: agreement {:.4f}, error of the outputs {:.6f}, on {} pictures\n", what, agreement.share(),
+               agreement.error, agreement.pictures);
+    std::fflush(stdout);
+  }
+
+  void save(Graph graph) const {
+    models::to_inference(graph, model_.had_softmax);
+    const fs::path folder = options_.output_dir;
+    std::error_code error;
+    fs::create_directories(folder, error);
+    if (error) fail("{}: the folder can't be made: {}", folder.string(), error.message());
+    paddle::save_model(graph,
+                       {folder / options_.save_model_filename, folder / options_.save_params_filename});
+    save_deploy_yaml(folder / "deploy.yaml", options_.preprocess, options_.save_model_filename,
+                     options_.save_params_filename);
+    fmt::print("wrote {} and {}\n", (folder / options_.save_model_filename).string(),
+               options_.save_params_filename);
+  }
+
+  const DistillOptions& options_;
+  ThreadPool pool_;
+  const InferenceModel model_;
+  Network teacher_, student_;
+  Dataset dataset_, training_, held_back_;
+  const std::vector<ValueId> inner_;
+};
+
+}  // namespace
+
+int distill(const DistillOptions& options) {
+  return Distiller(options).run();
+}
+
+}  // namespace octet::train
