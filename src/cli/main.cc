@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <filesystem>
 #include <new>
 #include <system_error>
 
@@ -27,6 +28,7 @@ std::span<const Command> commands() {
       {"convert", "Read a model and write it again.", declare_convert},
       {"bench", "Measure how fast models run.", declare_bench},
       {"compare", "Hold a model against another one, tensor by tensor.", declare_compare},
+      {"tipc", "Test a model's whole chain, from training to inference.", declare_tipc},
       {"launch", "Run a command in several processes.", declare_launch},
       {"completion", "Print a completion script for your shell.", declare_completion},
   };
@@ -49,7 +51,28 @@ std::string program_help() {
   return out;
 }
 
-const Command& find_command(const std::string& name) {
+// The scripts of PaddlePaddle's pipeline, so that what calls `python train.py ...` can call `octet train.py
+// ...`.
+struct Script {
+  std::string_view path, command;
+};
+constexpr Script kScripts[] = {
+    {"train.py", "train"},
+    {"tools/export_model.py", "export"},
+    {"deploy/inference_python/infer.py", "infer"},
+    {"deploy/ptq_python/post_quant.py", "ptq"},
+    {"deploy/ptq_python/eval.py", "eval"},
+};
+
+std::string command_of_script(const std::string& name) {
+  const std::string path = std::filesystem::path(name).lexically_normal().string();
+  for (const Script& script : kScripts)
+    if (script.path == path) return std::string(script.command);
+  return name;
+}
+
+const Command& find_command(const std::string& given) {
+  const std::string name = command_of_script(given);
   std::vector<std::string> names;
   for (const Command& command : commands()) {
     if (command.name == name) return command;
@@ -82,6 +105,11 @@ int run(std::span<const std::string> words) {
   if (first == "help") {
     const std::string help[] = {"--help"};
     return run_command(find_command(words[1]), help);
+  }
+  if (first == "-m" && words.size() > 1) {  // as in `python -m paddle.distributed.launch --gpus=0,1 train.py`
+    if (words[1] != "paddle.distributed.launch")
+      fail("-m {}: octet has no such module, only paddle.distributed.launch", words[1]);
+    return run_command(find_command("launch"), words.subspan(2));
   }
   if (first.starts_with("-"))
     fail("unknown flag {} before the command; `octet --help` shows the usage", first);

@@ -46,6 +46,9 @@ bool is_picture_name(const std::filesystem::path& path);
 // there is none.
 std::vector<std::filesystem::path> list_images(const std::filesystem::path& path);
 
+// A JPEG file, with color at half the resolution; quality is libjpeg's, 1 to 100.
+std::string encode_jpeg(const Image& image, int quality = 90);
+
 // The decoders behind decode_image, in jpeg.cc and png.cc.
 Image decode_jpeg(Bytes bytes, const std::string& name);
 Image decode_png(Bytes bytes, const std::string& name);

@@ -1,5 +1,6 @@
 #include <csetjmp>
 #include <cstdio>  // jpeglib.h needs FILE and size_t
+#include <cstdlib>
 #include <cstring>
 
 // After <cstdio>.
@@ -114,7 +115,59 @@ bool read_pixels(Reader* reader, Image* image, std::uint8_t* cmyk_row) {
   return true;
 }
 
+// The same for writing, where only a lack of memory or an impossible size can end in an error.
+struct Writer {
+  jpeg_compress_struct info;  // first, as in Reader
+  jpeg_error_mgr errors;
+  std::jmp_buf escape;
+  char message[JMSG_LENGTH_MAX];
+  unsigned char* data;
+  unsigned long size;
+};
+
+[[noreturn]] void on_write_error(j_common_ptr info) {
+  auto* writer = reinterpret_cast<Writer*>(info);
+  info->err->format_message(info, writer->message);
+  std::longjmp(writer->escape, 1);
+}
+
+bool write_pixels(Writer* writer, const Image& image, int quality) {
+  j_compress_ptr info = &writer->info;
+  info->err = jpeg_std_error(&writer->errors);
+  writer->errors.error_exit = on_write_error;
+  if (setjmp(writer->escape)) return false;
+  jpeg_create_compress(info);
+  jpeg_mem_dest(info, &writer->data, &writer->size);
+  info->image_width = static_cast<JDIMENSION>(image.width);
+  info->image_height = static_cast<JDIMENSION>(image.height);
+  info->input_components = Image::kChannels;
+  info->in_color_space = JCS_RGB;
+  jpeg_set_defaults(info);
+  jpeg_set_quality(info, quality, TRUE);
+  jpeg_start_compress(info, TRUE);
+  for (int y = 0; y < image.height; ++y) {
+    auto* row = const_cast<JSAMPROW>(image.row(y));  // libjpeg does not write to it
+    jpeg_write_scanlines(info, &row, 1);
+  }
+  jpeg_finish_compress(info);
+  return true;
+}
+
 }  // namespace
+
+std::string encode_jpeg(const Image& image, int quality) {
+  struct Owner {
+    Writer writer{};
+    ~Owner() {
+      jpeg_destroy_compress(&writer.info);
+      std::free(writer.data);
+    }
+  } owner;
+  Writer& writer = owner.writer;
+  if (!write_pixels(&writer, image, quality))
+    fail("a picture of {}x{} pixels can't be written as JPEG: {}", image.width, image.height, writer.message);
+  return {reinterpret_cast<char*>(writer.data), writer.size};
+}
 
 Image decode_jpeg(Bytes bytes, const std::string& name) {
   struct Owner {

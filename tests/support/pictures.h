@@ -52,7 +52,7 @@ inline std::string encode_jpeg(int width, int height, int channels, std::vector<
   return file;
 }
 
-inline std::string encode_jpeg(const Image& image, bool progressive = false) {
+inline std::string encode_jpeg(const Image& image, bool progressive) {
   return encode_jpeg(image.width, image.height, 3, image.pixels, progressive);
 }
 
