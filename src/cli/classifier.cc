@@ -31,6 +31,13 @@ Classifier::Classifier(const ModelFlags& model, const Config& config, ThreadPool
         path_, describe_all(inputs));
 }
 
+std::string Classifier::input_shape() const {
+  const std::vector<std::int64_t> shape = model_.inputs().at(0).shape;
+  if (std::any_of(shape.begin() + 1, shape.end(), [](std::int64_t size) { return size < 0; }))
+    return "dynamic";
+  return fmt::format("[{}]", fmt::join(shape.begin() + 1, shape.end(), ", "));
+}
+
 Tensor Classifier::run(const Tensor& pixels) {
   std::vector<Tensor> outputs = session_.run({pixels});
   std::size_t bytes = pixels.size_bytes() + session_.arena_bytes();

@@ -18,6 +18,7 @@ class Classifier {
 
   const std::string& path() const { return path_; }
   const char* precision() const { return model_.is_quantized() ? "int8" : "fp32"; }
+  std::string input_shape() const;                        // "[3, 224, 224]" of a picture, or "dynamic"
   std::size_t peak_bytes() const { return peak_bytes_; }  // of inputs, outputs and the memory plan
 
  private:

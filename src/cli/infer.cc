@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <filesystem>
 
@@ -6,6 +7,7 @@
 #include "base/file.h"
 #include "base/progress.h"
 #include "base/threads.h"
+#include "cli/benchmark_report.h"
 #include "cli/classifier.h"
 #include "cli/command.h"
 #include "cli/model_flags.h"
@@ -190,23 +192,23 @@ class Inference {
   }
 
   void print_benchmark() const {
-    auto line = [&](const char* stage, const Stopwatch& time) {
-      say("  {:<13} {:.3f} ms a batch, {:.3f} ms a picture\n", stage,
-          time.ms() / static_cast<double>(batches_), time.ms() / static_cast<double>(pictures_));
-    };
-    double total = preprocess_time_.ms() + inference_time_.ms() + postprocess_time_.ms();
-    say("benchmark:\n  {:<13} {}\n  {:<13} {}\n", "model:", printable(options_.model.path),
-        "precision:", classifier_.precision());
-    say("  {:<13} {}\n  {:<13} {}\n  {:<13} cpu, {}\n  {:<13} {}\n", "batch size:", batch_size(),
-        "threads:", config_.cpu_math_library_num_threads(), "device:", config_.isa(), "pictures:", pictures_);
-    line("preprocess:", preprocess_time_);
-    line("inference:", inference_time_);
-    line("postprocess:", postprocess_time_);
-    say("  {:<13} {:.2f} pictures a second, inference alone {:.2f}\n",
-        "ips:", 1000.0 * static_cast<double>(pictures_) / total,
-        1000.0 * static_cast<double>(pictures_) / inference_time_.ms());
+    write_output(format_benchmark(
+        {.model = options_.model.path,
+         .precision = classifier_.precision(),
+         .isa = config_.isa(),
+         .input_shape = classifier_.input_shape(),
+         .ir_optim = config_.ir_optim(),
+         .threads = config_.cpu_math_library_num_threads(),
+         .batch_size = batch_size(),
+         .pictures = pictures_,
+         .batches = batches_,
+         .preprocess_ms = preprocess_time_.ms(),
+         .inference_ms = inference_time_.ms(),
+         .postprocess_ms = postprocess_time_.ms(),
+         .wall_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count()}));
   }
 
+  const std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
   const Options& options_;
   Config config_;
   ThreadPool pool_;
@@ -232,7 +234,7 @@ std::function<int()> declare_infer(Args& args) {
   args.add("topk", &options->topk, {1, kMaxCount},
            "how many classes to show for a picture, the likeliest first");
   args.add("labels", &options->labels, "FILE", "the names of the classes, one a line");
-  args.add("benchmark", &options->benchmark, "print at the end how long each stage took");
+  args.add("benchmark", &options->benchmark, "print at the end where it ran, and how long each stage took");
   args.add("warmup", &options->warmup, {0, kMaxCount}, "runs before the clock starts");
   add_runtime_flags(args, &options->runtime);
   args.note(

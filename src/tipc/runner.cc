@@ -193,8 +193,11 @@ std::string report(const Step& step, const Result& result) {
   switch (result.status) {
     case Status::kPassed:
       return fmt::format(" Run successfully with command - {}!\n", step.reported());
-    case Status::kSkipped:
-      return fmt::format(" Run skipped with command - {} : {}\n", step.reported(), result.reason);
+    case Status::kSkipped: {
+      std::string command = step.reported();
+      if (command.ends_with(' ')) command.pop_back();
+      return fmt::format(" Run skipped with command - {} : {}\n", command, result.reason);
+    }
     default:
       break;
   }

@@ -15,11 +15,11 @@ struct Result {
 };
 
 struct RunOptions {
-  std::chrono::milliseconds timeout{0};  // of each command; 0: none
-  int jobs = 1;                          // rows of the matrix at once
-  bool fail_fast = false;                // no further command after the first failure
-  std::vector<std::string> environment;  // NAME=value, for all commands
-  std::function<bool()> stop = nullptr;  // true: end what runs, start nothing more
+  std::chrono::milliseconds timeout{0};       // of each command; 0: none
+  int jobs = 1;                               // rows of the matrix at once
+  bool fail_fast = false;                     // no further command after the first failure
+  std::vector<std::string> environment = {};  // NAME=value, for all commands
+  std::function<bool()> stop = nullptr;       // true: end what runs, start nothing more
   // Called before a command is run and with what became of each, by one thread at a time.
   std::function<void(const Step&)> started = nullptr;
   std::function<void(const Step&, const Result&)> finished = nullptr;

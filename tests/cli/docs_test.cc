@@ -77,7 +77,7 @@ TEST_P(CommandPage, EveryFlagIsDescribed) {
 
 INSTANTIATE_TEST_SUITE_P(All, CommandPage,
                          testing::Values("info", "run", "infer", "eval", "ptq", "export", "convert", "bench",
-                                         "compare", "launch", "completion"),
+                                         "compare", "launch", "tipc", "completion"),
                          [](const auto& info) { return std::string(info.param); });
 
 TEST(DocsTest, PatternsMatchWhatTheyShould) {

@@ -22,6 +22,7 @@ inline Image plain_image(int width, int height, std::array<std::uint8_t, 3> colo
 //   photos/           blue.png, green.png, red.png, and their classes in val_list.txt
 //   x.npy             float32 2x3x4x4: red and blue pictures, already normalised
 //   labels.txt        red, green, blue
+//   ptq.txt           a config for `octet tipc` that quantizes scores
 struct Sandbox : TempDir {
   Sandbox() {
     namespace fs = std::filesystem;
@@ -44,6 +45,13 @@ struct Sandbox : TempDir {
     std::fill_n(x.begin() + 5 * 16, 16, 2.0f);
     save_npy(*this / "x.npy", Tensor::of<float>({2, 3, 4, 4}, x));
     write_file(*this / "labels.txt", "red\ngreen\nblue\n");
+    write_file(
+        *this / "ptq.txt",
+        "======ptq_params======\nmodel_name:colors\npython:octet\n--use_gpu:False\n--model_path:scores\n"
+        "--output_dir:int8\n--data_dir:photos\n--batch_num:1\n--batch_size:3\n##\ntrainer:PTQ\n"
+        "PTQ:ptq --resize-size=4 --crop-size=4\n##\n======infer_params======\ninference:infer\n"
+        "--use-gpu:True|False\n--batch-size:1\n--model-dir:int8\n--img-path:./images/demo.jpg\n"
+        "--benchmark:True\n");
   }
 };
 
