@@ -7,7 +7,7 @@ BUILD = cmake --build -j $(JOBS) --preset
 CONFIGURE = cmake --preset release --log-level=WARNING -DOCTET_LIBTORCH=$$(tools/setup --libtorch)
 TEST_OPTIONS = -DOCTET_PYTHON=$$(tools/setup --python) -DOCTET_FUZZ_BUILD=$(CURDIR)/build/fuzz
 
-.PHONY: help setup build test quickstart bench bench-peers bench-accuracy format lint asan tsan neon fuzz install clean
+.PHONY: help setup build test test-tipc quickstart bench bench-peers bench-accuracy format lint asan tsan neon fuzz install clean
 
 help:
 	@sed -n 's/^## //p' $(MAKEFILE_LIST)
@@ -28,7 +28,13 @@ test: setup
 	@cmake --preset fuzz --log-level=WARNING
 	@$(BUILD) release
 	@$(BUILD) fuzz
-	@ctest --test-dir build/release -j $(JOBS) --output-on-failure
+	@ctest --test-dir build/release -j $(JOBS) --output-on-failure -LE '^tipc$$'
+
+## make test-tipc    the chains of test_tipc as they are written: train, evaluate, export, infer; quantize, infer (half an hour)
+test-tipc: setup
+	@$(CONFIGURE) $(TEST_OPTIONS)
+	@$(BUILD) release
+	@ctest --test-dir build/release --output-on-failure -L '^(tipc|chain)$$'
 
 ## make quickstart   the real PP-OCR models on real pictures
 quickstart: setup build

@@ -1,10 +1,13 @@
 # Sourced by the scripts of this folder.
 
-# Puts the octet of this clone, if it is built, before any other.
+# Puts an octet before all others in PATH: $OCTET, else the one that `make build` made in this clone. Else there must be
+# one in PATH.
 find_octet() {
   local root
   root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
-  if [ -x "$root/build/release/octet" ]; then
+  if [ -n "$OCTET" ]; then
+    PATH="$(dirname "$OCTET"):$PATH"
+  elif [ -x "$root/build/release/octet" ]; then
     PATH="$root/build/release:$PATH"
   elif ! command -v octet > /dev/null; then
     echo "octet is neither in build/release nor in PATH; \`make build\` makes it" >&2

@@ -1,6 +1,6 @@
 #include <gmock/gmock.h>
-#include <signal.h>
 
+#include "support/is_running.h"
 #include "support/run_program.h"
 #include "support/temp_dir.h"
 #include "tipc/sample_config.h"
@@ -126,7 +126,7 @@ TEST_F(TipcCommand, AHangingCommandIsStopped) {
   ProgramResult result = run(sample_train_config(), {"--timeout", "1"});
   EXPECT_EQ(result.exit_code, 1);
   EXPECT_THAT(result.out, HasSubstr("stopped at its time limit of 1 s"));
-  EXPECT_NE(::kill(std::stoi(read_file(dir / "pid")), 0), 0);
+  EXPECT_FALSE(is_running(dir / "pid"));
 }
 
 TEST_F(TipcCommand, CtrlCStopsEverything) {
@@ -140,7 +140,7 @@ TEST_F(TipcCommand, CtrlCStopsEverything) {
       dir.path());
   EXPECT_THAT(result.out, HasSubstr("interrupted"));
   EXPECT_THAT(result.out, HasSubstr("code 130\n"));
-  EXPECT_NE(::kill(std::stoi(read_file(dir / "pid")), 0), 0);
+  EXPECT_FALSE(is_running(dir / "pid"));
 }
 
 TEST_F(TipcCommand, MistakesAreOneLine) {

@@ -1,13 +1,12 @@
 #include "tipc/process.h"
 
 #include <gmock/gmock.h>
-#include <signal.h>
 
 #include <atomic>
 #include <thread>
 
 #include "octet/error.h"
-#include "support/temp_dir.h"
+#include "support/is_running.h"
 
 namespace octet::tipc {
 namespace {
@@ -21,12 +20,6 @@ struct TipcProcess : testing::Test {
     return run_process(command, options);
   }
   std::string log() const { return read_file(dir / "log"); }
-  // A process is there until its parent has waited for it; those here are only counted while they run.
-  bool is_running(const std::string& pid_file) const {
-    const std::string pid = std::to_string(std::stoi(read_file(dir / pid_file)));
-    const std::string status = read_file("/proc/" + pid + "/stat");
-    return !status.empty() && status.find(") Z ") == std::string::npos;
-  }
 
   TempDir dir;
 };
@@ -69,12 +62,12 @@ TEST_F(TipcProcess, ATimeLimitEndsAllChildren) {
   EXPECT_EQ(result.describe(), "stopped at its time limit");
   EXPECT_EQ(log(), "begun\n");
   EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(20));
-  for (const char* file : {"a", "b", "c"}) EXPECT_FALSE(is_running(file)) << file;
+  for (const char* file : {"a", "b", "c"}) EXPECT_FALSE(is_running(dir / file)) << file;
 }
 
 TEST_F(TipcProcess, WhatACommandLeavesBehindEndsWithIt) {
   EXPECT_TRUE(run("cd " + dir.path().string() + "; sleep 100 & echo $! > a").succeeded());
-  EXPECT_FALSE(is_running("a"));
+  EXPECT_FALSE(is_running(dir / "a"));
 }
 
 TEST_F(TipcProcess, CanBeStopped) {
