@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "train/batch_norm.h"
 #include "train/convert.h"
-#include "train/sync_batch_norm.h"
 
 namespace octet::train {
 
@@ -100,10 +100,10 @@ at::Tensor Network::batch_norm(const Call& call) {
                    &variance = call.inputs[4];
   const double momentum = 1 - attr<double>(call.node, "momentum"),
                epsilon = attr<double>(call.node, "epsilon");
-  const bool learns = training && !freeze_statistics;
-  if (learns && sync && sync->size() > 1)
-    return sync_batch_norm(call.x(), scale, bias, mean, variance, momentum, epsilon, *sync);
-  return at::batch_norm(call.x(), scale, bias, mean, variance, learns, momentum, epsilon, true);
+  if (!training || freeze_statistics)
+    return at::batch_norm(call.x(), scale, bias, mean, variance, false, momentum, epsilon, true);
+  return train::batch_norm(call.x(), scale, bias, mean, variance, momentum, epsilon,
+                           sync && sync->size() > 1 ? sync : nullptr);
 }
 
 std::vector<at::Tensor> Network::run(const Node& node, Operation operation, std::vector<at::Tensor>& values,

@@ -1,0 +1,193 @@
+#include "train/batch_norm.h"
+
+#include <algorithm>
+
+namespace octet::train {
+
+namespace {
+
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+
+// A tensor seen as rows of channels: its channels lie side by side in memory.
+bool is_rows(const at::Tensor& x) {
+  if (!x.is_cpu() || x.scalar_type() != at::kFloat) return false;
+  return x.dim() == 2 ? x.is_contiguous() : x.dim() == 4 && x.is_contiguous(at::MemoryFormat::ChannelsLast);
+}
+
+std::vector<std::int64_t> all_but_channels(const at::Tensor& x) {
+  std::vector<std::int64_t> dims = {0};
+  for (std::int64_t i = 2; i < x.dim(); ++i) dims.push_back(i);
+  return dims;
+}
+
+// A vector of channels, to be combined with x.
+at::Tensor along_channels(const at::Tensor& vector, const at::Tensor& x) {
+  std::vector<std::int64_t> shape(static_cast<std::size_t>(x.dim()), 1);
+  shape[1] = -1;
+  return vector.to(x.scalar_type()).view(shape);
+}
+
+// The loops are compiled for the vectors of newer CPUs as well.
+#define FOR_EACH_CPU __attribute__((target_clones("avx512f", "avx2", "default")))
+
+FOR_EACH_CPU void add_products(const float* x, const float* y, double* sums, double* products,
+                               std::int64_t rows, std::int64_t channels) {
+  for (std::int64_t r = 0; r < rows; ++r, x += channels, y += channels)
+    for (std::int64_t c = 0; c < channels; ++c) {
+      const double v = x[c], w = y[c];
+      sums[c] += v;
+      products[c] += v * w;
+    }
+}
+
+// out = a * x + b, channel by channel.
+FOR_EACH_CPU void scale_rows(const float* x, const float* a, const float* b, float* out, std::int64_t rows,
+                             std::int64_t channels) {
+  for (std::int64_t r = 0; r < rows; ++r, x += channels, out += channels)
+    for (std::int64_t c = 0; c < channels; ++c) out[c] = a[c] * x[c] + b[c];
+}
+
+// out = a * x + b * y + z, channel by channel.
+FOR_EACH_CPU void combine_rows(const float* x, const float* y, const float* a, const float* b, const float* z,
+                               float* out, std::int64_t rows, std::int64_t channels) {
+  for (std::int64_t r = 0; r < rows; ++r, x += channels, y += channels, out += channels)
+    for (std::int64_t c = 0; c < channels; ++c) out[c] = a[c] * x[c] + b[c] * y[c] + z[c];
+}
+
+// Calls work(first row, number of rows, index) for pieces of the rows, which are the same for any number of
+// threads.
+template <class Work>
+std::int64_t for_pieces(const at::Tensor& x, const Work& work) {
+  const std::int64_t rows = x.numel() / x.size(1);
+  const std::int64_t pieces = std::clamp<std::int64_t>(x.numel() >> 14, 1, 64);
+  at::parallel_for(0, pieces, 1, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i) {
+      const std::int64_t first = i * rows / pieces;
+      work(first, (i + 1) * rows / pieces - first, i);
+    }
+  });
+  return pieces;
+}
+
+// For each channel the sum of x, then that of x * y; in double.
+at::Tensor sums_of(const at::Tensor& x, const at::Tensor& y) {
+  const std::int64_t channels = x.size(1);
+  if (!is_rows(x) || !is_rows(y)) {
+    const at::Tensor a = x.to(at::kDouble), b = y.to(at::kDouble);
+    return at::cat({a.sum(all_but_channels(x)), (a * b).sum(all_but_channels(x))}).to(at::kCPU);
+  }
+  at::Tensor parts = at::zeros({64, 2 * channels}, at::kDouble);
+  double* to = parts.data_ptr<double>();
+  const float *from_x = x.const_data_ptr<float>(), *from_y = y.const_data_ptr<float>();
+  const std::int64_t pieces = for_pieces(x, [&](std::int64_t first, std::int64_t rows, std::int64_t i) {
+    double* sums = to + i * 2 * channels;
+    add_products(from_x + first * channels, from_y + first * channels, sums, sums + channels, rows, channels);
+  });
+  return parts.slice(0, 0, pieces).sum(0);
+}
+
+at::Tensor scaled(const at::Tensor& x, const at::Tensor& a, const at::Tensor& b) {
+  if (!is_rows(x)) return x * along_channels(a, x) + along_channels(b, x);
+  at::Tensor out = at::empty_like(x);
+  const float *from = x.const_data_ptr<float>(), *pa = a.const_data_ptr<float>(),
+              *pb = b.const_data_ptr<float>();
+  float* to = out.data_ptr<float>();
+  const std::int64_t channels = x.size(1);
+  for_pieces(x, [&](std::int64_t first, std::int64_t rows, std::int64_t) {
+    scale_rows(from + first * channels, pa, pb, to + first * channels, rows, channels);
+  });
+  return out;
+}
+
+at::Tensor combined(const at::Tensor& x, const at::Tensor& y, const at::Tensor& a, const at::Tensor& b,
+                    const at::Tensor& z) {
+  if (!is_rows(x) || !is_rows(y))
+    return x * along_channels(a, x) + y * along_channels(b, x) + along_channels(z, x);
+  at::Tensor out = at::empty_like(x);
+  const float *from_x = x.const_data_ptr<float>(), *from_y = y.const_data_ptr<float>(),
+              *pa = a.const_data_ptr<float>(), *pb = b.const_data_ptr<float>(),
+              *pz = z.const_data_ptr<float>();
+  float* to = out.data_ptr<float>();
+  const std::int64_t channels = x.size(1);
+  for_pieces(x, [&](std::int64_t first, std::int64_t rows, std::int64_t) {
+    combine_rows(from_x + first * channels, from_y + first * channels, pa, pb, pz, to + first * channels,
+                 rows, channels);
+  });
+  return out;
+}
+
+// The sum over all processes.
+void add_up(at::Tensor& numbers, Comm* comm) {
+  if (comm)
+    comm->all_reduce(
+        std::span<double>(numbers.data_ptr<double>(), static_cast<std::size_t>(numbers.numel())));
+}
+
+struct BatchNorm : torch::autograd::Function<BatchNorm> {
+  static at::Tensor forward(AutogradContext* context, const at::Tensor& x, const at::Tensor& scale,
+                            const at::Tensor& bias, at::Tensor running_mean, at::Tensor running_variance,
+                            double momentum, double epsilon, std::int64_t comm_address) {
+    auto* comm = reinterpret_cast<Comm*>(comm_address);
+    const std::int64_t channels = x.size(1);
+    const auto here = static_cast<double>(x.numel() / channels);
+    at::Tensor sums = at::cat({sums_of(x, x), at::full({1}, here, at::kDouble)});
+    add_up(sums, comm);
+    const double count = sums[2 * channels].item<double>();
+    const at::Tensor mean = sums.slice(0, 0, channels) / count;
+    const at::Tensor variance = at::clamp_min(sums.slice(0, channels, 2 * channels) / count - mean * mean, 0);
+    running_mean.lerp_(mean.to(running_mean.options()), momentum);
+    running_variance.lerp_((variance * (count / std::max(count - 1, 1.0))).to(running_variance.options()),
+                           momentum);
+
+    const at::Tensor inverse = at::rsqrt(variance + epsilon);
+    const at::Tensor a = scale.to(mean.options()) * inverse, b = bias.to(mean.options()) - mean * a;
+    context->save_for_backward({x, scale, mean, inverse});
+    context->saved_data["comm"] = comm_address;
+    context->saved_data["count"] = count;
+    return scaled(x, a.to(scale.options()), b.to(scale.options()));
+  }
+
+  static variable_list backward(AutogradContext* context, variable_list gradients) {
+    auto* comm = reinterpret_cast<Comm*>(context->saved_data["comm"].toInt());
+    const double count = context->saved_data["count"].toDouble();
+    const variable_list saved = context->get_saved_variables();
+    const at::Tensor &x = saved[0], &scale = saved[1], &mean = saved[2], &inverse = saved[3];
+    const at::Tensor gradient =
+        x.dim() == 4 ? gradients[0].contiguous(x.suggest_memory_format()) : gradients[0].contiguous();
+    const std::int64_t channels = x.size(1);
+    at::Tensor sums = sums_of(gradient, x);
+    const auto centred = [&](const at::Tensor& s) {  // the sums of gradient * (x - mean)
+      return s.slice(0, channels) - mean * s.slice(0, 0, channels);
+    };
+    const at::Tensor scale_gradient = centred(sums) * inverse,
+                     bias_gradient = sums.slice(0, 0, channels).clone();
+    add_up(sums, comm);
+    sums /= count;
+    // The gradient of x is a * gradient + b * x + z.
+    const at::Tensor a = scale.to(mean.options()) * inverse;
+    const at::Tensor b = -a * inverse * inverse * centred(sums);
+    const at::Tensor z = -a * sums.slice(0, 0, channels) - b * mean;
+    const at::TensorOptions floats = scale.options();
+    return {combined(gradient, x, a.to(floats), b.to(floats), z.to(floats)),
+            scale_gradient.to(floats),
+            bias_gradient.to(floats),
+            {},
+            {},
+            {},
+            {},
+            {}};
+  }
+};
+
+}  // namespace
+
+at::Tensor batch_norm(const at::Tensor& x, const at::Tensor& scale, const at::Tensor& bias, at::Tensor mean,
+                      at::Tensor variance, double momentum, double epsilon, Comm* comm) {
+  if (!comm && !x.is_cpu())
+    return at::batch_norm(x, scale, bias, mean, variance, true, momentum, epsilon, true);
+  return BatchNorm::apply(x, scale, bias, mean, variance, momentum, epsilon,
+                          reinterpret_cast<std::int64_t>(comm));
+}
+
+}  // namespace octet::train
