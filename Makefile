@@ -7,7 +7,7 @@ BUILD = cmake --build -j $(JOBS) --preset
 CONFIGURE = cmake --preset release --log-level=WARNING -DOCTET_LIBTORCH=$$(tools/setup --libtorch)
 TEST_OPTIONS = -DOCTET_PYTHON=$$(tools/setup --python) -DOCTET_FUZZ_BUILD=$(CURDIR)/build/fuzz
 
-.PHONY: help setup build test test-tipc quickstart bench bench-peers bench-accuracy format lint asan tsan neon fuzz install clean
+.PHONY: help setup build test test-tipc quickstart read-page bench bench-peers bench-accuracy format lint asan tsan neon fuzz install clean
 
 help:
 	@sed -n 's/^## //p' $(MAKEFILE_LIST)
@@ -36,9 +36,13 @@ test-tipc: setup
 	@$(BUILD) release
 	@ctest --test-dir build/release --output-on-failure -L '^(tipc|chain)$$'
 
-## make quickstart   the real PP-OCR models on real pictures
+## make quickstart   trains a network on Fashion-MNIST, exports it, quantizes it and compares the two; some minutes
 quickstart: setup build
-	@$$(tools/setup --python) tools/quickstart build/release/octet
+	@tools/quickstart build/release/octet
+
+## make read-page    the real PP-OCR models read a photographed page
+read-page: setup build
+	@$$(tools/setup --python) tools/read_page build/release/octet
 
 ## make bench        micro-benchmarks of the kernels
 bench: setup

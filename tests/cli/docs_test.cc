@@ -76,7 +76,7 @@ TEST_P(CommandPage, EveryFlagIsDescribed) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, CommandPage,
-                         testing::Values("info", "run", "infer", "eval", "ptq", "export", "convert", "bench",
+                         testing::Values("train", "info", "run", "infer", "eval", "ptq", "qat", "export", "convert", "bench",
                                          "compare", "launch", "tipc", "completion"),
                          [](const auto& info) { return std::string(info.param); });
 
