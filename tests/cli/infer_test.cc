@@ -182,13 +182,27 @@ TEST(InferCommand, BenchmarkPrintsTheReportThatPipelinesCollect) {
   ProgramResult result = infer(box, {"--model-dir", "model", "--img-path", "photos", "--benchmark", "True",
                                      "--warmup", "2", "--batch-size=2", "--threads=1"});
   EXPECT_EQ(result.exit_code, 0) << result.err;
-  for (const char* text :
-       {" Env info -", "\n OS_version: ", "\n CPU: ", " octet info -", "\n octet_version: ", " Conf info -",
-        "\n runtime_device: cpu\n", "\n cpu_math_library_num_threads: 1\n", " Model info -",
-        "\n model_name: model\n precision: fp32\n", " Data info -", "\n batch_size: 2\n",
-        "\n data_num: 3\n", " Perf info -", "\n cpu_rss(MB): ", "\n cpu_usage(%): ",
-        "\n total time spent(s): ", "\n preprocess_time(ms): ", ", inference_time(ms): ",
-        ", postprocess_time(ms): ", "\n ips: "})
+  for (const char* text : {" Env info -",
+                           "\n OS_version: ",
+                           "\n CPU: ",
+                           " octet info -",
+                           "\n octet_version: ",
+                           " Conf info -",
+                           "\n runtime_device: cpu\n",
+                           "\n cpu_math_library_num_threads: 1\n",
+                           " Model info -",
+                           "\n model_name: model\n precision: fp32\n",
+                           " Data info -",
+                           "\n batch_size: 2\n",
+                           "\n data_num: 3\n",
+                           " Perf info -",
+                           "\n cpu_rss(MB): ",
+                           "\n cpu_usage(%): ",
+                           "\n total time spent(s): ",
+                           "\n preprocess_time(ms): ",
+                           ", inference_time(ms): ",
+                           ", postprocess_time(ms): ",
+                           "\n ips: "})
     EXPECT_THAT(result.out, HasSubstr(text));
   EXPECT_THAT(result.out, HasSubstr("\n input_shape: dynamic\n"));
 }
