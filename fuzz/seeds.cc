@@ -15,6 +15,7 @@
 #include "support/pictures.h"
 #include "support/temp_dir.h"
 #include "tensor/npy.h"
+#include "tipc/sample_config.h"
 
 namespace octet {
 namespace {
@@ -110,6 +111,10 @@ Inputs idx() {
   return {idx_pictures(2), gzip(idx_pictures(2)), idx_labels(5), gzip(idx_labels(5))};
 }
 
+Inputs configs() {
+  return {sample_train_config(), sample_ptq_config()};
+}
+
 struct Row {
   const char* target;
   Inputs (*make)();
@@ -117,7 +122,7 @@ struct Row {
 // A new target gets a row here.
 constexpr Row kRows[] = {{"npy_fuzz", npy},    {"pickle_fuzz", pickles}, {"pdmodel_fuzz", models},
                          {"jpeg_fuzz", jpegs}, {"png_fuzz", pngs},       {"deploy_yaml_fuzz", yamls},
-                         {"list_fuzz", lists}, {"idx_fuzz", idx}};
+                         {"list_fuzz", lists}, {"idx_fuzz", idx},        {"tipc_config_fuzz", configs}};
 
 }  // namespace
 }  // namespace octet

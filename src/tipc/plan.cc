@@ -80,6 +80,9 @@ class Planner {
   }
 
   int add(Step step) {
+    constexpr std::size_t kMaxSteps = 1000;  // alternatives multiply
+    if (plan_.steps.size() == kMaxSteps)
+      fail("{}: more than {} commands; give fewer alternatives", config_.name(), kMaxSteps);
     for (const Step& earlier : plan_.steps) step.appends = step.appends || earlier.log == step.log;
     plan_.steps.push_back(std::move(step));
     return static_cast<int>(plan_.steps.size()) - 1;

@@ -105,13 +105,18 @@ TEST(Jpeg, ComesCloseToWhatWasEncoded) {
       pixel[2] = static_cast<std::uint8_t>(3 * x + 7 * y);
     }
   for (bool progressive : {false, true}) {
-    Image decoded = decode(encode_jpeg(image, progressive));
+    Image decoded = decode(progressive ? encode_jpeg(image, true) : encode_jpeg(image));
     ASSERT_EQ(decoded.width, image.width);
     ASSERT_EQ(decoded.height, image.height);
     ASSERT_EQ(decoded.pixels.size(), image.pixels.size());
     for (std::size_t i = 0; i < image.pixels.size(); ++i)
       ASSERT_NEAR(decoded.pixels[i], image.pixels[i], 24) << "at " << i << ", progressive: " << progressive;
   }
+}
+
+TEST(Jpeg, APictureThatIsTooLargeToWriteIsAnError) {
+  Image image(70000, 1);
+  EXPECT_THROW(encode_jpeg(image), Error);
 }
 
 TEST(Jpeg, GrayHasThreeEqualChannels) {

@@ -6,6 +6,7 @@
 #include <span>
 
 #include "octet/error.h"
+#include "support/damage.h"
 #include "support/paths.h"
 #include "support/temp_dir.h"
 #include "tipc/sample_config.h"
@@ -162,6 +163,13 @@ TEST(TipcConfig, AModeWithoutAValueIsNamed) {
                "lite_train_lite_infer", "epochs"),
       HasSubstr(
           "c.txt:6: --epochs: there is no mode 'lite_train_light_infer', only lite_train_lite_infer, "));
+}
+
+TEST(TipcConfig, SurvivesDamage) {
+  const auto read = [](const std::string& text) { parse(text); };
+  // Without its last line, and from there on, a file has too few.
+  const std::string good = with(sample_train_config(), "--benchmark:False\n", "--benchmark:");
+  expect_survives_damage(good, read, 7, 500);
 }
 
 TEST(TipcConfig, AFileThatIsNotThereIsNamed) {

@@ -146,6 +146,14 @@ TEST(TipcPlan, NullLeavesStepsOut) {
               HasSubstr("c.txt: nothing to run in the mode lite_train_lite_infer"));
 }
 
+TEST(TipcPlan, AlternativesCannotMultiplyWithoutEnd) {
+  std::string many = "1";
+  for (int i = 0; i < 40; ++i) many += "|1";
+  std::string text = with(sample_train_config(), "--batch-size:1", "--batch-size:" + many);
+  text = with(text, "gpu_list:-1", "gpu_list:" + many);
+  EXPECT_THAT(error_of(text), HasSubstr("c.txt: more than 1000 commands; give fewer alternatives"));
+}
+
 TEST(TipcPlan, MistakesAreNamed) {
   const std::string text = sample_train_config();
   EXPECT_THAT(error_of(with(text, "gpu_list:-1", "gpu_list:zero")),
