@@ -7,7 +7,7 @@ BUILD = cmake --build -j $(JOBS) --preset
 CONFIGURE = cmake --preset release --log-level=WARNING -DOCTET_LIBTORCH=$$(tools/setup --libtorch)
 TEST_OPTIONS = -DOCTET_PYTHON=$$(tools/setup --python) -DOCTET_FUZZ_BUILD=$(CURDIR)/build/fuzz
 
-.PHONY: help setup build test test-tipc quickstart read-page bench bench-peers bench-accuracy format lint asan tsan neon fuzz install clean
+.PHONY: help setup build test test-tipc quickstart read-page bench bench-peers bench-accuracy bench-train format lint asan tsan neon fuzz install clean
 
 help:
 	@sed -n 's/^## //p' $(MAKEFILE_LIST)
@@ -58,6 +58,10 @@ bench-peers:
 ##                   labelled pictures and list.txt; writes bench/results/accuracy.md
 bench-accuracy:
 	@bench/accuracy/run $(if $(PICTURES),--pictures $(PICTURES)) $(ACCURACY)
+
+## make bench-train  how fast octet trains, beside PyTorch and Paddle; writes bench/results/train.md
+bench-train:
+	@bench/train/run $(TRAIN)
 
 ## make format       clang-format on every source
 format: setup
