@@ -227,7 +227,8 @@ void Network::write_quantizers(paddle::StateDict& state) const {
       set(input_name + "._state", input.state);
       set(input_name + "._accum", input.accum);
     }
-    if (input.kind == Activation::kPact) set(quantizer.name + "._act_preprocess.alpha", input.learned);
+    if (input.kind == Activation::kPact)
+      set(quantizer.name + "._act_preprocess.alpha", input.learned.detach().clamp_min(kSmallestRange));
     set(input_name + "._bits", at::full({1}, input.bits, at::kLong));
     set(input_name + "._moving_rate", one_number(input.moving_rate));
     const at::Tensor& weight =

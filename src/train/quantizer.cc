@@ -16,8 +16,6 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-constexpr float kSmallestRange = 1e-6f;
-
 // The integers of x in a range, as the deployed model computes them (docs/ops.md, quantize), and what they
 // stand for.
 struct Quantized {
@@ -214,6 +212,7 @@ float InputQuantizer::range() const {
 
 void InputQuantizer::observe(const at::Tensor& x) {
   const at::NoGradGuard no_gradients;
+  if (kind == Activation::kPact) learned.clamp_min_(kSmallestRange);  // a step may have gone below 0
   auto [low, high] = at::aminmax(x.detach());
   float largest = std::max(std::fabs(low.item<float>()), std::fabs(high.item<float>()));
   if (kind == Activation::kPact) largest = std::min(largest, learned.item<float>());

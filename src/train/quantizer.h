@@ -11,6 +11,9 @@
 // the deployed model, while gradients pass the rounding as if it were not there.
 namespace octet::train {
 
+// Ranges are never below this.
+constexpr float kSmallestRange = 1e-6f;
+
 // The quantizer of a tensor, which all layers that read it share.
 //
 // With PACT, y = clip(x, -alpha, alpha) is rounded in the range r = min(alpha, moving average of max|x|).
