@@ -52,6 +52,12 @@ std::vector<ValueId> inner_tensors(const Graph& graph, const std::vector<std::st
   return found;
 }
 
+// Those to train on where a data set has a part for that; otherwise what `octet ptq` takes.
+Dataset open_pictures(const fs::path& path) {
+  const bool has_training = fs::exists(path / "train") || fs::exists(path / "train_list.txt");
+  return open_dataset(path, has_training ? "train" : "val");
+}
+
 class Distiller {
  public:
   explicit Distiller(const DistillOptions& options)
@@ -60,7 +66,7 @@ class Distiller {
         model_(load_inference_model(options.model, {options.model_filename, options.params_filename})),
         teacher_(model_.graph, at::kCPU),
         student_(model_.graph, at::kCPU),
-        dataset_(open_dataset(options.data_dir, "train")),
+        dataset_(open_pictures(options.data_dir)),
         inner_(options.inner_weight > 0 ? inner_tensors(model_.graph, options.inner)
                                         : std::vector<ValueId>()) {
     at::set_num_threads(pool_.threads());

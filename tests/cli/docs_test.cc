@@ -76,8 +76,8 @@ TEST_P(CommandPage, EveryFlagIsDescribed) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, CommandPage,
-                         testing::Values("train", "info", "run", "infer", "eval", "ptq", "qat", "export", "convert", "bench",
-                                         "compare", "launch", "tipc", "completion"),
+                         testing::Values("train", "info", "run", "infer", "eval", "ptq", "qat", "export",
+                                         "convert", "bench", "compare", "launch", "tipc", "completion"),
                          [](const auto& info) { return std::string(info.param); });
 
 TEST(DocsTest, PatternsMatchWhatTheyShould) {

@@ -112,8 +112,8 @@ TEST(Quantizer, ALayerIsQuantizersAndAConvolution) {
       quantizer.input->learned.mutable_grad().reset();
 
       auto [x2, w2] = leaves();
-      const at::Tensor y2 = at::conv2d(fake_quantize(x2, *quantizer.input), quantizer.weight.quantized(w2), {}, 2, 1, 1,
-                                       depthwise ? 4 : 1);
+      const at::Tensor y2 = at::conv2d(fake_quantize(x2, *quantizer.input), quantizer.weight.quantized(w2),
+                                       {}, 2, 1, 1, depthwise ? 4 : 1);
       (y2 * g).sum().backward();
       expect_close(y1, y2);
       expect_close(x1.grad(), x2.grad());
@@ -124,7 +124,9 @@ TEST(Quantizer, ALayerIsQuantizersAndAConvolution) {
 
 class QuantizedNetwork : public testing::TestWithParam<std::pair<Activation, WeightScale>> {
  protected:
-  QuantizedNetwork() : network_(models::build_model("mobilenet_v3_small", {.num_classes = 5, .img_size = 32, .width = 0.5}), at::kCPU) {
+  QuantizedNetwork()
+      : network_(models::build_model("mobilenet_v3_small", {.num_classes = 5, .img_size = 32, .width = 0.5}),
+                 at::kCPU) {
     at::manual_seed(4);
     x_ = at::randn({16, 3, 32, 32});
     network_.training = true;
