@@ -24,6 +24,8 @@ int run(Options& options) {
   if (train.model_dir.empty()) models::check_model_name(train.model);
   if (!train.pretrained.empty() && !train.resume.empty())
     fail("--pretrained and --resume can't go together: a resumed run has its weights already");
+  if (train.momentum >= 1) fail("--momentum {}: expected less than 1", train.momentum);
+  if (train.label_smoothing >= 1) fail("--label-smoothing {}: expected less than 1", train.label_smoothing);
   if (train.amp_level == "O0") train.amp_level.clear();
   train.num_classes = options.num_classes.value_or(0);
   train.workers = options.workers.value_or(-1);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <cstring>
 
 #include "base/file.h"
@@ -89,13 +90,16 @@ fs::path optimizer_file(fs::path parameters) {
   return parameters.replace_extension(".pdopt");
 }
 
-bool is_whole(const fs::path& parameters) {
+// Whether the two files can be read and were written together.
+bool is_whole(const fs::path& parameters) try {
   const fs::path optimizer = optimizer_file(parameters);
   if (!fs::exists(parameters) || !fs::exists(optimizer)) return false;
   const StateDict state = paddle::load_state_dict(optimizer);
   const PyDict* octet = octet_entry(state);
   return octet && entry<std::int64_t>(*octet, "parameters", optimizer) ==
                       fingerprint(paddle::load_state_dict(parameters));
+} catch (const Error&) {
+  return false;
 }
 
 }  // namespace
@@ -112,7 +116,18 @@ void save_checkpoint(const std::vector<fs::path>& prefixes, const Network& netwo
     for (std::size_t i = 0; i < weights.size(); ++i)
       state.set(variable_of(variables, weights[i].name) + "_" + kind + "_0",
                 {from_torch(optimizer.part_of(flat, i))});
-  state.set("LR_Scheduler", {dictionary({{"last_epoch", std::int64_t{position.epoch}}})});
+  // Paddle counts AdamW's steps by the powers of its betas, one ahead.
+  if (optimizer.state().contains("moment1")) {
+    for (const auto& [kind, beta] : {std::pair("beta1", Optimizer::kBeta1), {"beta2", Optimizer::kBeta2}}) {
+      const auto power = static_cast<float>(std::pow(beta, optimizer.steps_done + 1));
+      for (const Weight& weight : weights)
+        state.set(fmt::format("{}_{}_pow_acc_0", variable_of(variables, weight.name), kind),
+                  {Tensor::of<float>({1}, {power})});
+    }
+  }
+  state.set(
+      "LR_Scheduler",
+      {dictionary({{"last_epoch", std::int64_t{position.epoch}}, {"last_lr", position.learning_rate}})});
   state.set(kOctet, {dictionary({{"epoch", std::int64_t{position.epoch}},
                                  {"iteration", position.iteration},
                                  {"steps", optimizer.steps_done},
@@ -132,9 +147,10 @@ fs::path find_parameters(const fs::path& path, const std::vector<std::string>& p
       if (fs::exists(path / (name + ".pdparams"))) return path / (name + ".pdparams");
     fail("{}: no {}.pdparams in this folder", path.string(), preferred.front());
   }
-  if (path.extension() == ".pdopt") return fs::path(path).replace_extension(".pdparams");
-  if (fs::exists(path)) return path;
-  const fs::path file = with_extension(path, ".pdparams");
+  const bool is_optimizer = path.extension() == ".pdopt";
+  if (!is_optimizer && fs::exists(path)) return path;
+  const fs::path file =
+      is_optimizer ? fs::path(path).replace_extension(".pdparams") : with_extension(path, ".pdparams");
   if (fs::exists(file)) return file;
   fail("{}: no such checkpoint; there is neither this file nor {}", path.string(), file.string());
 }

@@ -13,6 +13,7 @@ struct Position {
   int epoch = 0;               // the one to go on with,
   std::int64_t iteration = 0;  // and its first batch
   double best = -1;            // the best accuracy so far; -1: none yet
+  double learning_rate = 0;    // of that batch
   double loss_scale = 1;
   int good_steps = 0;  // since the loss scale changed
 };

@@ -7,8 +7,11 @@
 #include "base/random.h"
 #include "graph/op_table.h"
 #include "graph/ops/geometry.h"
+#include "graph/ops/infer.h"
 #include "graph/ops/resolve.h"
 #include "graph/ops/window.h"
+#include "kernels/ref/interpolate.h"
+#include "kernels/ref/pad.h"
 #include "train/convert.h"
 #include "train/convolution.h"
 
@@ -223,19 +226,11 @@ at::Tensor dropout(const Call& call) {
 
 // The operands of an elementwise op, brought to shapes that broadcast as numpy's do.
 std::pair<at::Tensor, at::Tensor> operands(const Call& call) {
-  at::Tensor x = call.x(), y = call.inputs[1];
+  const at::Tensor &x = call.x(), &y = call.inputs[1];
   const auto axis = attr<std::int64_t>(call.node, "axis");
-  if (axis == -1 || x.dim() == y.dim()) return {x, y};
-  const bool x_is_lower = x.dim() < y.dim();
-  at::Tensor& low = x_is_lower ? x : y;
-  const std::int64_t rank = (x_is_lower ? y : x).dim();
-  Ints shape(static_cast<std::size_t>(rank), 1);
-  for (std::int64_t i = 0; i < low.dim(); ++i) {
-    if (axis + i >= rank) break;  // 1s at its end
-    shape[static_cast<std::size_t>(axis + i)] = low.size(i);
-  }
-  low = low.reshape(shape);
-  return {x, y};
+  if (axis == -1) return {x, y};
+  const ops::Broadcast shapes = ops::broadcast(x.sizes().vec(), y.sizes().vec(), axis);
+  return {x.reshape(shapes.x), y.reshape(shapes.y)};
 }
 
 template <at::Tensor (*Function)(const at::Tensor&, const at::Tensor&)>
@@ -276,7 +271,10 @@ at::Tensor scale(const Call& call) {
 at::Tensor cast(const Call& call) {
   DType dtype{};
   if (!parse_dtype(attr<std::string>(call.node, "dtype"), &dtype)) fail("cast: unknown dtype");
-  return call.x().to(scalar_type(dtype));
+  const at::ScalarType type = scalar_type(dtype);
+  // A number that is none of the integers: libtorch leaves to the CPU what becomes of it.
+  const bool may_not_fit = call.x().is_floating_point() && at::isIntegralType(type, /*includeBool=*/false);
+  return may_not_fit ? to_torch(from_torch(call.x()).cast(dtype)).to(call.x().device()) : call.x().to(type);
 }
 
 at::Tensor identity(const Call& call) {
@@ -327,62 +325,35 @@ at::Tensor pool2d(const Call& call) {
   return sums / (counts(window.y).view({-1, 1}) * counts(window.x).view({1, -1}));
 }
 
-// One axis of a resize: output i is the input at `index` and at the next one, weighted.
+// Along one axis of a resize, the first or the second neighbours and their weights.
 struct Line {
-  at::Tensor low, high, weight;
+  at::Tensor first, second, weight;
 };
 
-Line bilinear_line(std::int64_t in, std::int64_t out, double ratio, bool half_pixel, const at::Tensor& like) {
-  std::vector<std::int64_t> low, high;
+Line line_of(const std::vector<ref::ResizePoint>& points, const at::Tensor& like) {
+  Ints first, second;
   std::vector<float> weight;
-  for (std::int64_t i = 0; i < out; ++i) {
-    const double at = half_pixel ? std::max(ratio * (static_cast<double>(i) + 0.5) - 0.5, 0.0)
-                                 : ratio * static_cast<double>(i);
-    const auto floor = std::min(static_cast<std::int64_t>(at), in - 1);
-    low.push_back(floor);
-    high.push_back(std::min(floor + 1, in - 1));
-    weight.push_back(static_cast<float>(at - static_cast<double>(floor)));
+  for (const ref::ResizePoint& point : points) {
+    first.push_back(point.first);
+    second.push_back(point.second);
+    weight.push_back(point.second_weight);
   }
-  const auto device = like.device();
-  return {at::tensor(low, at::kLong).to(device), at::tensor(high, at::kLong).to(device),
-          at::tensor(weight, at::kFloat).to(device).to(like.scalar_type())};
+  return {at::tensor(first, at::kLong).to(like.device()), at::tensor(second, at::kLong).to(like.device()),
+          at::tensor(weight, at::kFloat).to(like.options())};
 }
 
 at::Tensor resize(const Call& call) {
   const at::Tensor& x = call.x();
-  const Node& node = call.node;
   const Infos infos(call);
-  const Shape out = ops::resize_shape(node, infos.get());
-  if (out[2] == x.size(2) && out[3] == x.size(3)) return x;
-  const bool align = attr<bool>(node, "align_corners");
-  const ValueInfo* scale_input = infos.get().size() > 2 ? infos.get()[2] : nullptr;
-  const bool has_size = infos.get().size() > 3 || (infos.get().size() > 1 && infos.get()[1]);
-  const auto factors = ops::resize_factors(node, scale_input ? scale_input->data : nullptr);
-  const auto ratio = [&](std::size_t axis) {
-    const auto in = static_cast<double>(x.size(static_cast<std::int64_t>(axis) + 2)),
-               size = static_cast<double>(out[axis + 2]);
-    if (align) return size > 1 ? (in - 1) / (size - 1) : 0.0;
-    if (factors && !has_size) return 1.0 / static_cast<double>((*factors)[axis]);
-    return in / size;
-  };
-  if (attr<std::string>(node, "mode") == "nearest") {
-    const auto pick = [&](std::size_t axis) {
-      const std::int64_t in = x.size(static_cast<std::int64_t>(axis) + 2);
-      Ints index;
-      for (std::int64_t i = 0; i < out[axis + 2]; ++i)
-        index.push_back(std::min(
-            static_cast<std::int64_t>(std::floor(ratio(axis) * static_cast<double>(i) + (align ? 0.5 : 0.0))),
-            in - 1));
-      return at::tensor(index, at::kLong).to(x.device());
-    };
-    return x.index_select(2, pick(0)).index_select(3, pick(1));
-  }
-  const bool half_pixel = !align && attr<std::int64_t>(node, "align_mode") == 0;
-  const Line rows = bilinear_line(x.size(2), out[2], ratio(0), half_pixel, x);
-  const Line columns = bilinear_line(x.size(3), out[3], ratio(1), half_pixel, x);
-  const at::Tensor top = x.index_select(2, rows.low), bottom = x.index_select(2, rows.high);
-  const at::Tensor y = at::lerp(top, bottom, rows.weight.view({-1, 1}));
-  return at::lerp(y.index_select(3, columns.low), y.index_select(3, columns.high), columns.weight);
+  const ValueInfo* scale = infos.get().size() > 2 ? infos.get()[2] : nullptr;
+  const ref::ResizePlan plan =
+      ref::plan_resize(call.node, x.sizes().vec(), ops::resize_shape(call.node, infos.get()),
+                       scale ? scale->data : nullptr, infos.get().size() > 3);
+  const Line rows = line_of(plan.rows, x), columns = line_of(plan.columns, x);
+  if (!plan.bilinear) return x.index_select(2, rows.first).index_select(3, columns.first);
+  const at::Tensor y =
+      at::lerp(x.index_select(2, rows.first), x.index_select(2, rows.second), rows.weight.view({-1, 1}));
+  return at::lerp(y.index_select(3, columns.first), y.index_select(3, columns.second), columns.weight);
 }
 
 at::Tensor pad(const Call& call) {
@@ -391,7 +362,15 @@ at::Tensor pad(const Call& call) {
   if (x.dim() == 4) pads.resize(4);
   const std::string mode = attr<std::string>(call.node, "mode");
   if (mode == "constant") return at::constant_pad_nd(x, pads, attr<double>(call.node, "value"));
-  return at::pad(x, pads, mode);
+  at::Tensor y = x;
+  for (std::size_t i = 0; i < pads.size() / 2; ++i) {
+    const std::int64_t dim = x.dim() - 1 - static_cast<std::int64_t>(i), before = pads[2 * i],
+                       after = pads[2 * i + 1];
+    if (before == 0 && after == 0) continue;
+    const Ints sources = ref::pad_sources(x.size(dim), x.size(dim) + before + after, before, mode);
+    y = y.index_select(dim, at::tensor(sources, at::kLong).to(x.device()));
+  }
+  return y;
 }
 
 at::Tensor reshape(const Call& call) {
@@ -476,11 +455,10 @@ at::Tensor max_over(const at::Tensor& x, const Ints& dims, bool keep) {
 at::Tensor arg_max(const Call& call) {
   DType dtype{};
   if (!parse_dtype(attr<std::string>(call.node, "dtype"), &dtype)) fail("arg_max: unknown dtype");
-  const bool keep = attr<bool>(call.node, "keepdims");
   const at::Tensor y = attr<bool>(call.node, "flatten")
-                           ? at::argmax(call.x().reshape({-1}), 0, keep)
-                           : at::argmax(call.x(), axis_of(call, 1, call.x().dim()), keep);
-  return y.to(scalar_type(dtype));
+                           ? at::argmax(call.x().reshape({-1}), 0)
+                           : at::argmax(call.x(), axis_of(call, 1, call.x().dim()));
+  return y.reshape(Infos(call).output_shape(call.node)).to(scalar_type(dtype));
 }
 
 template <at::Tensor (*Function)(const Call&)>

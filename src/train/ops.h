@@ -23,7 +23,7 @@ struct Call {
   const Node& node;
   std::span<const at::Tensor> inputs;  // not defined: absent
   bool training = false;
-  Step step;
+  Step step = {};
 
   const at::Tensor& x() const { return inputs[0]; }
   const at::Tensor* optional(std::size_t i) const {

@@ -55,7 +55,7 @@ void Optimizer::step(std::int64_t begin, std::int64_t end, double learning_rate,
   const auto part = [&](const at::Tensor& flat) { return flat.slice(0, begin, end); };
   at::Tensor values = part(values_), gradient = part(gradients_);
   if (options_.opt == "adamw") {
-    constexpr double kBeta1 = 0.9, kBeta2 = 0.999, kEpsilon = 1e-8;
+    constexpr double kEpsilon = 1e-8;
     const auto t = static_cast<double>(steps_done);
     at::Tensor first = part(state_["moment1"]), second = part(state_["moment2"]);
     values.mul_(1 - learning_rate * decay);

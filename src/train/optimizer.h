@@ -12,6 +12,8 @@ namespace octet::train {
 // gradients: a step is then a handful of operations, and processes exchange a few large pieces.
 class Optimizer {
  public:
+  static constexpr double kBeta1 = 0.9, kBeta2 = 0.999;  // AdamW's
+
   Optimizer(std::vector<Weight>& parameters, const TrainOptions& options);
 
   void clear_gradients() { gradients_.zero_(); }

@@ -21,9 +21,9 @@ struct QuantOptions {
   int weight_bits = 8, activation_bits = 8;
   double moving_rate = 0.9;
   std::vector<std::string> layer_types = {"Conv2D", "Linear"};
-  std::vector<std::string> skip;  // names or globs of layers that stay in float
-  std::vector<std::string>
-      keep_8bit;              // of those that never have fewer than 8 bits; also first, last, depthwise, se
+  std::vector<std::string> skip = {};  // names or globs of layers that stay in float
+  std::vector<std::string> keep_8bit =
+      {};                     // of those that never have fewer than 8 bits; also first, last, depthwise, se
   double pact_init = 0;       // where PACT's alpha begins; 0: at what the data says
   double rate_factor = 1;     // learned ranges: this times the learning rate,
   double decay = 1e-4;        // and their own L2 decay
@@ -33,13 +33,13 @@ struct QuantOptions {
 struct TrainOptions {
   std::string data_path = "./data";
   std::string model = "mobilenet_v3_small";
-  std::string model_dir;  // an inference model to train in place of one of the zoo's
-  int num_classes = 0;    // 0: what the checkpoint or the data says
+  std::string model_dir = {};  // an inference model to train in place of one of the zoo's
+  int num_classes = 0;         // 0: what the checkpoint or the data says
   int img_size = 224;
   double width = 1.0;
-  std::string pretrained;  // a file, a folder, or a prefix without extension
-  std::string resume;      // a prefix, or a folder: its latest.*
-  int start_epoch = -1;    // -1: 0, or behind what is resumed
+  std::string pretrained = {};  // a file, a folder, or a prefix without extension
+  std::string resume = {};      // a prefix, or a folder: its latest.*
+  int start_epoch = -1;         // -1: 0, or behind what is resumed
   bool test_only = false;
   std::string output_dir = ".";
   std::string names = "reference";  // of parameters in checkpoints; or "paddle.vision"
@@ -48,8 +48,8 @@ struct TrainOptions {
   int threads = 0;   // 0: all
   int workers = -1;  // -1: as many as threads
   bool sync_bn = false;
-  std::string amp_level;  // "", "O1", "O2"
-  std::string amp_dtype;  // "": bfloat16 on the CPU, float16 on a GPU
+  std::string amp_level = {};  // "", "O1", "O2"
+  std::string amp_dtype = {};  // "": bfloat16 on the CPU, float16 on a GPU
 
   int batch_size = 256;  // of each process
   int epochs = 90;
@@ -62,8 +62,8 @@ struct TrainOptions {
   double label_smoothing = 0;
   std::uint64_t seed = 0;
 
-  TrainTransform transform;
-  QuantOptions quant;
+  TrainTransform transform = {};
+  QuantOptions quant = {};
 
   int print_freq = 10;
   bool use_vdl = false;

@@ -1,6 +1,7 @@
 #include "train/reducer.h"
 
 #include <condition_variable>
+#include <exception>
 #include <mutex>
 #include <thread>
 
@@ -29,11 +30,19 @@ struct Reducer::State {
   std::condition_variable changed;
   std::size_t sent = 0;
   bool active = false, stopping = false;
+  std::exception_ptr error;
   std::thread thread;
 
   void gradient_ready(std::size_t parameter) {
     const std::lock_guard lock(mutex);
     if (active && --pieces[piece_of[parameter]].missing == 0) changed.notify_all();
+  }
+
+  void average(at::Tensor part) {
+    const at::NoGradGuard no_gradients;
+    const at::Tensor host = part.to(at::kCPU);
+    comm->all_reduce(std::span<float>(host.data_ptr<float>(), static_cast<std::size_t>(host.numel())));
+    part.copy_(host).mul_(1.0 / comm->size());
   }
 
   void exchange() {
@@ -44,13 +53,15 @@ struct Reducer::State {
       if (stopping) return;
       const Piece piece = pieces[sent];
       lock.unlock();
-      at::Tensor part = gradients.slice(0, piece.begin, piece.end);
-      const at::Tensor host = part.to(at::kCPU);
-      comm->all_reduce(std::span<float>(host.data_ptr<float>(), static_cast<std::size_t>(host.numel())));
-      const at::NoGradGuard no_gradients;
-      part.copy_(host).mul_(1.0 / comm->size());
+      std::exception_ptr failure;
+      try {
+        average(gradients.slice(0, piece.begin, piece.end));
+      } catch (...) {
+        failure = std::current_exception();  // for finish()
+      }
       lock.lock();
-      ++sent;
+      if (failure) error = failure;
+      sent = failure ? pieces.size() : sent + 1;
       changed.notify_all();
     }
   }
@@ -111,6 +122,7 @@ void Reducer::finish() {
   state_->changed.notify_all();
   state_->changed.wait(lock, [&] { return state_->sent == state_->pieces.size(); });
   state_->active = false;
+  if (state_->error) std::rethrow_exception(state_->error);
 }
 
 }  // namespace octet::train

@@ -1,5 +1,6 @@
 #include "train/schedule.h"
 
+#include <algorithm>
 #include <cmath>
 #include <numbers>
 
@@ -10,7 +11,8 @@ double learning_rate(const TrainOptions& options, std::int64_t step, std::int64_
   const auto at = static_cast<double>(step);
   if (at < warm_up) return options.lr * (at + 1) / warm_up;
   const double end = static_cast<double>(options.epochs) * static_cast<double>(epoch_batches);
-  const double done = end > warm_up ? (at - warm_up) / (end - warm_up) : 0;  // of the way, in [0, 1)
+  // Of the way, in [0, 1]: a run may be told of fewer epochs than it has done.
+  const double done = end > warm_up ? std::min((at - warm_up) / (end - warm_up), 1.0) : 0;
   if (options.lr_schedule == "cosine") return options.lr * 0.5 * (1 + std::cos(std::numbers::pi * done));
   if (options.lr_schedule == "poly") return options.lr * std::pow(1 - done, 0.9);
   const std::int64_t epoch = epoch_batches > 0 ? step / epoch_batches : 0;

@@ -161,6 +161,7 @@ class Trainer {
     classes_ = classes_of(validation_);
     if (options_.test_only) return;
     Dataset training = open_dataset(options_.data_path, "train");
+    check_same_classes(training, validation_);
     classes_ = std::max(classes_, classes_of(training));
     LoaderOptions loader;
     loader.batch_size = options_.batch_size;
@@ -273,11 +274,23 @@ class Trainer {
 
   void save(const std::vector<std::string>& stems) {
     if (!is_first()) return;
+    position_.learning_rate = learning_rate(
+        options_, position_.epoch * loader_->batches() + position_.iteration, loader_->batches());
     position_.loss_scale = scale_.scale;
     position_.good_steps = scale_.good_steps;
     std::vector<fs::path> prefixes;
     for (const std::string& stem : stems) prefixes.push_back(fs::path(options_.output_dir) / stem);
     save_checkpoint(prefixes, *network_, *optimizer_, position_, names_);
+  }
+
+  // The step before a checkpoint may be the bad one: weights that are out of bounds are not saved.
+  void check_weights() {
+    if (last_pixels_.empty()) return;
+    const at::NoGradGuard no_gradients;
+    const bool training = std::exchange(network_->training, false);
+    const at::Tensor scores = network_->forward(view_in_torch(last_pixels_));
+    network_->training = training;
+    if (!at::isfinite(scores).all().item<bool>()) stop_here("the network's scores are no finite numbers");
   }
 
   Accuracy evaluate() {
@@ -306,7 +319,10 @@ class Trainer {
     Clock::time_point start = Clock::now();
     for (;; ++position_.iteration) {
       const std::optional<TrainBatch> batch = loader_->next();
-      if (!batch) return true;
+      if (!batch) {
+        check_weights();
+        return true;
+      }
       for (const std::string& message : batch->broken) warn("{}; skipped", message);
       if (log_ && position_.iteration == 0) log_pictures(*batch);
       window.reader += seconds_since(start);
@@ -320,6 +336,7 @@ class Trainer {
         start = Clock::now();
       }
       if (should_stop()) {
+        check_weights();
         ++position_.iteration;
         save({"latest"});
         say("stopped at epoch {}, iteration {}: latest.* is saved; go on with --resume {}", position_.epoch,
@@ -343,11 +360,12 @@ class Trainer {
     network_->step.number = number;
     optimizer_->clear_gradients();
     const at::Tensor labels = at::tensor(batch.labels, at::kLong).to(device_);
+    last_pixels_ = batch.pixels;
     const at::Tensor scores = network_->forward(view_in_torch(batch.pixels)).to(at::kFloat);
     const at::Tensor loss =
         at::cross_entropy_loss(scores, labels, {}, at::Reduction::Mean, -100, options_.label_smoothing);
     const double value = loss.item<double>();
-    if (!std::isfinite(value)) stop_at_bad_loss(value);
+    if (!std::isfinite(value)) stop_here(fmt::format("the loss is {}", value));
     if (reducer_) reducer_->start();
     (scale_.scale == 1 ? loss : loss * scale_.scale).backward();
     if (reducer_) reducer_->finish();
@@ -376,11 +394,12 @@ class Trainer {
     optimizer_->step(rate);
   }
 
-  [[noreturn]] void stop_at_bad_loss(double value) const {
+  // Training has gone wrong; what is saved stays.
+  [[noreturn]] void stop_here(const std::string& what) const {
     const fs::path latest = fs::path(options_.output_dir) / "latest.pdparams";
     fail(
-        "the loss is {} at epoch {}, iteration {}; {}. Try a smaller --lr, or a --warmup-epochs", value,
-        position_.epoch, position_.iteration,
+        "{} at epoch {}, iteration {}; {}. Try a smaller --lr, or a --warmup-epochs", what, position_.epoch,
+        position_.iteration,
         fs::exists(latest) ? "the last good checkpoint is " + latest.string() : "there is no checkpoint yet");
   }
 
@@ -434,6 +453,7 @@ class Trainer {
   std::unique_ptr<Optimizer> optimizer_;
   std::unique_ptr<Comm> statistics_comm_;
   std::unique_ptr<Reducer> reducer_;
+  Tensor last_pixels_;   // of the last step
   fs::path checkpoint_;  // that is resumed
   Position position_;
   LossScale scale_;

@@ -16,3 +16,9 @@ set_tests_properties(parity_state_dict PROPERTIES LABELS parity TIMEOUT 300
 add_test(NAME parity_zoo COMMAND ${OCTET_PYTHON} ${CMAKE_CURRENT_LIST_DIR}/zoo_test.py)
 set_tests_properties(parity_zoo PROPERTIES LABELS parity TIMEOUT 600
                      ENVIRONMENT "OCTET_PROGRAM=$<TARGET_FILE:octet_program>;OCTET_ZOO_TOOL=$<TARGET_FILE:octet_zoo_tool>")
+
+if(TARGET octet_training)
+  add_test(NAME parity_train COMMAND ${OCTET_PYTHON} ${CMAKE_CURRENT_LIST_DIR}/train_test.py)
+  set_tests_properties(parity_train PROPERTIES LABELS parity TIMEOUT 300
+                       ENVIRONMENT "OCTET_PROGRAM=$<TARGET_FILE:octet_program>")
+endif()

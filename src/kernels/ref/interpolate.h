@@ -15,6 +15,10 @@ struct ResizePlan {
   std::vector<ResizePoint> rows, columns;
 };
 ResizePlan plan_resize(const KernelArgs& args);
+// The same for an image of shape `x` that becomes one of shape `out`. `scale` is that input of the op, or
+// null; has_sizes: the inputs `size` decide.
+ResizePlan plan_resize(const Node& node, const Shape& x, const Shape& out, const Tensor* scale,
+                       bool has_sizes);
 
 // The corners in Paddle's order: each weighted by its row, then by its column; above left, below left, above
 // right, below right.

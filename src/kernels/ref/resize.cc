@@ -35,26 +35,28 @@ struct AxisMap {
 }  // namespace
 
 ResizePlan plan_resize(const KernelArgs& args) {
-  const Tensor& x = *args.inputs[0];
-  const Shape& out = args.outputs[0].shape();
-  bool align_corners = attr<bool>(args.node, "align_corners");
-  bool has_sizes = args.inputs.size() > 3;
+  return plan_resize(args.node, args.inputs[0]->shape(), args.outputs[0].shape(), args.input(2),
+                     args.inputs.size() > 3);
+}
+
+ResizePlan plan_resize(const Node& node, const Shape& x, const Shape& out, const Tensor* scale,
+                       bool has_sizes) {
+  bool align_corners = attr<bool>(node, "align_corners");
   std::optional<std::array<float, 2>> factors;
-  if (!has_sizes) factors = ops::resize_factors(args.node, args.input(2));
+  if (!has_sizes) factors = ops::resize_factors(node, scale);
   // Equal sizes are a copy in Paddle, even where a factor says otherwise.
-  bool copy = x.dim(2) == out[2] && x.dim(3) == out[3];
+  bool copy = x[2] == out[2] && x[3] == out[3];
 
   ResizePlan plan;
-  plan.bilinear = attr<std::string>(args.node, "mode") == "bilinear" && !copy;
-  for (int axis : {0, 1}) {
-    AxisMap map{x.dim(2 + axis), out[2 + static_cast<std::size_t>(axis)], 0, align_corners,
-                attr<std::int64_t>(args.node, "align_mode") == 0};
+  plan.bilinear = attr<std::string>(node, "mode") == "bilinear" && !copy;
+  for (std::size_t axis : {0, 1}) {
+    AxisMap map{x[2 + axis], out[2 + axis], 0, align_corners, attr<std::int64_t>(node, "align_mode") == 0};
     auto in = static_cast<float>(map.in), size = static_cast<float>(map.out);
     if (map.out > 1) {
       if (align_corners)
         map.ratio = static_cast<float>(map.in - 1) / static_cast<float>(map.out - 1);
       else if (factors)
-        map.ratio = static_cast<float>(1.0 / (*factors)[static_cast<std::size_t>(axis)]);
+        map.ratio = static_cast<float>(1.0 / (*factors)[axis]);
       else
         map.ratio = in / size;
     }

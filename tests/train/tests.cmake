@@ -1,0 +1,15 @@
+# Training, in a program of its own, since only it links libtorch.
+file(GLOB OCTET_TRAIN_TEST_SOURCES CONFIGURE_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/*_test.cc)
+add_executable(octet_train_tests ${OCTET_TRAIN_TEST_SOURCES} support/paths.cc)
+target_link_libraries(octet_train_tests PRIVATE octet_training GTest::gtest GTest::gmock GTest::gtest_main)
+target_include_directories(octet_train_tests PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
+target_precompile_headers(octet_train_tests REUSE_FROM octet_training)
+target_compile_options(octet_train_tests PRIVATE -fPIE)
+# It has definitions of its own.
+set_source_files_properties(support/paths.cc PROPERTIES SKIP_PRECOMPILE_HEADERS ON)
+add_dependencies(octet_train_tests octet_program)
+
+# As two tests, not one each: loading libtorch takes longer than most of them.
+add_test(NAME train COMMAND octet_train_tests --gtest_filter=-TrainProgram.*)
+add_test(NAME train_program COMMAND octet_train_tests --gtest_filter=TrainProgram.*)
+set_tests_properties(train train_program PROPERTIES LABELS unit TIMEOUT 600)
