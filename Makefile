@@ -7,7 +7,7 @@ BUILD = cmake --build -j $(JOBS) --preset
 CONFIGURE = cmake --preset release --log-level=WARNING -DOCTET_LIBTORCH=$$(tools/setup --libtorch)
 TEST_OPTIONS = -DOCTET_PYTHON=$$(tools/setup --python) -DOCTET_FUZZ_BUILD=$(CURDIR)/build/fuzz
 
-.PHONY: help setup build test test-tipc quickstart read-page bench bench-peers bench-accuracy bench-train format lint asan tsan neon fuzz install clean
+.PHONY: help setup build cuda test test-tipc quickstart read-page bench bench-peers bench-accuracy bench-train format lint asan tsan neon fuzz install clean
 
 help:
 	@sed -n 's/^## //p' $(MAKEFILE_LIST)
@@ -21,6 +21,12 @@ build:
 	@tools/setup build
 	@$(CONFIGURE)
 	@$(BUILD) release --target octet_program octet
+
+## make cuda         build/cuda/octet, which also trains on NVIDIA's GPUs (3 GB to download)
+cuda:
+	@tools/setup cuda
+	@cmake --preset cuda --log-level=WARNING -DOCTET_LIBTORCH=$$(tools/setup --libtorch-cuda)
+	@$(BUILD) cuda --target octet_program octet
 
 ## make test         everything: unit tests, parity with Paddle, style, install, two minutes of fuzzing
 test: setup

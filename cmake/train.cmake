@@ -1,6 +1,6 @@
 # octet-train, the program that links libtorch; `octet train` starts it. Without libtorch there is none.
 set(OCTET_LIBTORCH "" CACHE PATH "The folder `torch` of PyPI's wheel (tools/setup --libtorch); none: octet can't train")
-option(OCTET_CUDA "Link the CUDA side of libtorch too (tools/setup cuda; OCTET_LIBTORCH is then tools/setup --libtorch-cuda)" OFF)
+option(OCTET_CUDA "Train on GPUs, too; OCTET_LIBTORCH is then the folder that tools/setup --libtorch-cuda prints" OFF)
 if(NOT OCTET_LIBTORCH)
   return()
 endif()
@@ -16,10 +16,24 @@ if(OCTET_CUDA)
   # --no-as-needed: nothing refers to it by name; its kernels register themselves when it is loaded.
   target_link_options(octet_libtorch INTERFACE -Wl,--no-as-needed)
   target_link_libraries(octet_libtorch INTERFACE ${OCTET_LIBTORCH}/lib/libtorch_cuda.so ${OCTET_LIBTORCH}/lib/libc10_cuda.so)
+  # The toolkit and NCCL are packages beside torch. nvcc is not needed: octet has no kernels of its own.
+  cmake_path(GET OCTET_LIBTORCH PARENT_PATH packages)
+  foreach(library cu13/lib/libcudart.so.13 nccl/lib/libnccl.so.2)
+    if(NOT EXISTS ${packages}/nvidia/${library})
+      message(FATAL_ERROR "No ${packages}/nvidia/${library}: run tools/setup cuda, and give -DOCTET_LIBTORCH=$(tools/setup --libtorch-cuda)")
+    endif()
+    target_link_libraries(octet_libtorch INTERFACE ${packages}/nvidia/${library})
+  endforeach()
+  target_compile_options(octet_libtorch INTERFACE
+    "SHELL:-idirafter ${packages}/nvidia/cu13/include" "SHELL:-idirafter ${packages}/nvidia/nccl/include")
+  target_compile_definitions(octet_libtorch INTERFACE OCTET_CUDA)
 endif()
 
 file(GLOB OCTET_TRAIN_SOURCES CONFIGURE_DEPENDS src/train/*.cc)
 list(FILTER OCTET_TRAIN_SOURCES EXCLUDE REGEX "/main.cc$")
+if(NOT OCTET_CUDA)
+  list(FILTER OCTET_TRAIN_SOURCES EXCLUDE REGEX "/nccl.cc$")
+endif()
 add_library(octet_training STATIC ${OCTET_TRAIN_SOURCES})
 target_link_libraries(octet_training PUBLIC octet_internal octet_libtorch)
 target_precompile_headers(octet_training PRIVATE src/train/torch.h)

@@ -5,6 +5,10 @@
 #include <mutex>
 #include <thread>
 
+#ifdef OCTET_CUDA
+#include "train/nccl.h"
+#endif
+
 namespace octet::train {
 
 namespace {
@@ -23,6 +27,9 @@ struct Piece {
 struct Reducer::State {
   at::Tensor gradients;
   std::unique_ptr<Comm> comm;
+#ifdef OCTET_CUDA
+  std::unique_ptr<Nccl> nccl;  // for gradients on GPUs, one a process
+#endif
   std::vector<Piece> pieces;
   std::vector<std::size_t> piece_of;  // for each parameter
 
@@ -40,6 +47,9 @@ struct Reducer::State {
 
   void average(at::Tensor part) {
     const at::NoGradGuard no_gradients;
+#ifdef OCTET_CUDA
+    if (nccl) return nccl->average(part);
+#endif
     const at::Tensor host = part.to(at::kCPU);
     comm->all_reduce(std::span<float>(host.data_ptr<float>(), static_cast<std::size_t>(host.numel())));
     part.copy_(host).mul_(1.0 / comm->size());
@@ -81,6 +91,10 @@ Reducer::Reducer(std::vector<Weight>& parameters, Optimizer& optimizer, std::uni
     : state_(std::make_shared<State>()) {
   state_->gradients = optimizer.gradients();
   state_->comm = std::move(comm);
+#ifdef OCTET_CUDA
+  const at::Device device = optimizer.gradients().device();
+  if (device.is_cuda()) state_->nccl = Nccl::connect(*state_->comm, device);
+#endif
   state_->piece_of.resize(parameters.size());
   // From the last parameter to the first, as the backward pass makes them.
   std::int64_t end = optimizer.gradients().numel();
@@ -123,6 +137,9 @@ void Reducer::finish() {
   state_->changed.wait(lock, [&] { return state_->sent == state_->pieces.size(); });
   state_->active = false;
   if (state_->error) std::rethrow_exception(state_->error);
+#ifdef OCTET_CUDA
+  if (state_->nccl) state_->nccl->finish();
+#endif
 }
 
 }  // namespace octet::train

@@ -8,7 +8,7 @@ import unittest
 
 TOOL = pathlib.Path(__file__).resolve().parents[2] / "tools" / "setup"
 REAL = "bash cat comm dirname env flock grep mkdir rm sed sha256sum sort tail touch uname".split()
-PROGRAMS = "make g++ cmake ninja ccache mpirun clang++ clang-format-14 clang-tidy".split()
+PROGRAMS = "make g++ cmake ninja ccache mpirun clang++ clang-format-14 clang-tidy aarch64-linux-gnu-g++ qemu-aarch64".split()
 
 STAND_INS = {
     "id": "echo 0",
@@ -61,15 +61,39 @@ class Setup(unittest.TestCase):
         return result.returncode, result.stderr.splitlines(), calls.read_text().splitlines()
 
     def test_nothing_missing_is_silent(self):
-        self.assertEqual(self.run_setup("build"), (0, [], []))
+        self.assertEqual(self.run_setup("neon"), (0, [], []))
         self.assertFalse((self.world / ".cache").exists())
 
-    def test_the_environment_is_made_once(self):
+    def test_libtorch_is_installed_once(self):
+        code, lines, calls = self.run_setup("build")
+        self.assertEqual((code, len(lines), len(calls)), (0, 1, 1))
+        self.assertIn("installing libtorch (pip", lines[0])
+        self.assertTrue(calls[0].endswith("/libtorch.txt"))
+        self.assertEqual(self.run_setup("build"), (0, [], []))
+
+    def test_the_environment_of_the_tests_is_made_once(self):
+        self.run_setup("build")
         code, lines, calls = self.run_setup("test")
         self.assertEqual((code, len(lines), len(calls)), (0, 1, 1))
         self.assertIn("Python packages", lines[0])
-        self.assertTrue(calls[0].endswith("requirements.txt"))
+        self.assertTrue(calls[0].endswith("/requirements.txt"))
         self.assertEqual(self.run_setup("test"), (0, [], []))
+
+    def test_cuda_is_for_who_asks(self):
+        code, lines, calls = self.run_setup("cuda")
+        self.assertEqual((code, len(lines), len(calls)), (0, 1, 1))
+        self.assertIn("CUDA", lines[0])
+        self.assertTrue(calls[0].endswith("/libtorch-cuda.txt"))
+        self.assertEqual(self.run_setup("cuda"), (0, [], []))
+
+    def test_folders_of_libtorch_are_apart(self):
+        folders = set()
+        for flag in "--python", "--libtorch", "--libtorch-cuda":
+            result = subprocess.run([TOOL, flag], capture_output=True, text=True,
+                                    env={"PATH": str(self.world / "bin"), "HOME": str(self.world)})
+            self.assertEqual((result.returncode, result.stderr), (0, ""))
+            folders.add(result.stdout.strip().removeprefix(str(self.world / ".cache/octet")).split("/")[1])
+        self.assertEqual(len(folders), 3, folders)
 
     def test_python_is_that_of_the_environment(self):
         self.run_setup("test")
@@ -82,7 +106,7 @@ class Setup(unittest.TestCase):
         code, lines, calls = self.run_setup("build", LACKS="libfmt-dev")
         self.assertEqual(code, 0)
         self.assertIn("ninja-build libfmt-dev", lines[0])
-        self.assertEqual(calls[-1], "apt-get ninja-build libfmt-dev")
+        self.assertEqual(calls[1], "apt-get ninja-build libfmt-dev")
 
     def test_debian_python_without_venv(self):
         _, lines, calls = self.run_setup("test", NO_ENSUREPIP="1")
@@ -98,6 +122,7 @@ class Setup(unittest.TestCase):
         self.assertIn("error: apt-get update failed: E: no network", lines[-1])
 
     def test_pip_is_tried_twice_and_half_an_environment_does_not_count(self):
+        self.run_setup("build")
         self.fail_first(apt=0, pip=2)
         code, lines, calls = self.run_setup("test")
         self.assertEqual((code, len(calls)), (1, 2))
