@@ -133,6 +133,13 @@ void AtomicFiles::commit() {
   files_.clear();
 }
 
+void make_directory(const std::filesystem::path& path) {
+  std::error_code error;
+  std::filesystem::create_directories(path, error);
+  if (error || !std::filesystem::is_directory(path))
+    fail("{}: cannot make this directory: {}", path.string(), error.message());
+}
+
 std::string read_text(const fs::path& path, std::size_t limit) {
   MappedFile file(path);
   if (file.bytes().size() > limit)

@@ -62,6 +62,9 @@ class AtomicFiles {
   std::vector<File> files_;
 };
 
+// The directory `path`, and those above it, where they are missing.
+void make_directory(const std::filesystem::path& path);
+
 // The whole of a small text file; an error when it is larger than `limit` bytes.
 std::string read_text(const std::filesystem::path& path, std::size_t limit = 16 << 20);
 

@@ -22,16 +22,6 @@ std::string lower(std::string_view text) {
   return result;
 }
 
-std::vector<std::string> split(std::string_view text, std::string_view separators) {
-  std::vector<std::string> parts;
-  for (std::size_t at = 0; at < text.size();) {
-    std::size_t end = std::min(text.find_first_of(separators, at), text.size());
-    if (end > at) parts.emplace_back(text.substr(at, end - at));
-    at = end + 1;
-  }
-  return parts;
-}
-
 int parse_int(const std::string& name, const std::string& text, Range range) {
   std::int64_t number = 0;
   auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
@@ -83,6 +73,16 @@ std::string right_column(const Flag& flag) {
 }
 
 }  // namespace
+
+std::vector<std::string> split(std::string_view text, std::string_view separators) {
+  std::vector<std::string> parts;
+  for (std::size_t at = 0; at < text.size();) {
+    std::size_t end = std::min(text.find_first_of(separators, at), text.size());
+    if (end > at) parts.emplace_back(text.substr(at, end - at));
+    at = end + 1;
+  }
+  return parts;
+}
 
 std::optional<bool> parse_bool(std::string_view text) {
   std::string word = lower(text);

@@ -93,6 +93,9 @@ class Args {
 // True/False, yes/no, on/off, 1/0 in any case.
 std::optional<bool> parse_bool(std::string_view text);
 
+// The parts of `text` between the separators; empty ones are left out.
+std::vector<std::string> split(std::string_view text, std::string_view separators);
+
 // `text` broken at spaces into lines of at most `width` columns.
 std::vector<std::string> wrap(std::string_view text, std::size_t width);
 

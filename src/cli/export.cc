@@ -1,6 +1,7 @@
 #include <filesystem>
 
 #include "base/error.h"
+#include "base/file.h"
 #include "cli/command.h"
 #include "cli/output.h"
 #include "cli/tensors.h"
@@ -60,13 +61,6 @@ Preprocess preprocess_for(const Options& options, const fs::path& checkpoint) {
   PreprocessOverrides overrides = options.preprocess;
   if (options.interpolation) overrides.interpolation = parse_interpolation(*options.interpolation);
   return merge(preprocess, overrides);
-}
-
-void make_directory(const fs::path& directory) {
-  std::error_code error;
-  fs::create_directories(directory, error);
-  if (error || !fs::is_directory(directory))
-    fail("{}: cannot make this directory: {}", directory.string(), error.message());
 }
 
 int export_model(const Options& options) {

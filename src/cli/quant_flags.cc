@@ -1,25 +1,10 @@
 #include "cli/quant_flags.h"
 
-#include <algorithm>
 #include <cstdlib>
 
 #include "base/error.h"
 
 namespace octet::cli {
-
-namespace {
-
-std::vector<std::string> words_of(const std::string& text) {
-  std::vector<std::string> words;
-  for (std::size_t at = 0; at < text.size();) {
-    const std::size_t end = std::min(text.find(',', at), text.size());
-    if (end > at) words.push_back(text.substr(at, end - at));
-    at = end + 1;
-  }
-  return words;
-}
-
-}  // namespace
 
 void add_quant_flags(Args& args, QuantFlags* flags) {
   args.add("activation-preprocess-type", &flags->activation, "PACT|LSQ|none",
@@ -54,11 +39,11 @@ train::QuantOptions options_of(const QuantFlags& flags) {
   quant.weight = flags.weight == "LSQ"            ? WeightScale::kLsq
                  : flags.weight_type == "abs_max" ? WeightScale::kAbsMax
                                                   : WeightScale::kChannelAbsMax;
-  quant.layer_types = words_of(flags.layer_types);
+  quant.layer_types = split(flags.layer_types, ",");
   for (const std::string& type : quant.layer_types)
     if (type != "Conv2D" && type != "Linear")
       fail("--quantizable-layer-type: '{}' is not one of Conv2D, Linear", type);
-  quant.keep_8bit = words_of(flags.keep_8bit.value_or("first,last,depthwise,se"));
+  quant.keep_8bit = split(flags.keep_8bit.value_or("first,last,depthwise,se"), ",");
   if (flags.pact_init != "auto") {
     char* end = nullptr;
     quant.pact_init = std::strtod(flags.pact_init.c_str(), &end);

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "graph/op_table.h"
+#include "passes/epilogues.h"
 #include "quant/fold.h"
 #include "quant/insert.h"
 
@@ -73,12 +74,10 @@ std::int64_t weight_axis(const Graph& graph, const Node& node) {
   if (node.inputs.size() < 2 || node.inputs[1] == kNoValue) return -1;
   const Value& weight = graph.value(node.inputs[1]);
   if (!weight.is_constant() || weight.dtype != DType::kFloat32) return -1;
-  if (node.op == "conv2d") return 0;
-  if (node.op == "matmul" && weight.shape.size() == 2 && !attr<bool>(node, "transpose_x"))
-    return attr<bool>(node, "transpose_y") ? 0 : 1;
-  if (node.op == "matmul_flat" && weight.shape.size() == 2 && attr<std::int64_t>(node, "y_num_col_dims") == 1)
-    return 1;
-  return -1;
+  const bool is_product = weight.shape.size() == 2 &&
+                          ((node.op == "matmul" && !attr<bool>(node, "transpose_x")) ||
+                           (node.op == "matmul_flat" && attr<std::int64_t>(node, "y_num_col_dims") == 1));
+  return node.op == "conv2d" || is_product ? weight_channel_axis(node) : -1;
 }
 
 Graph deployable(Graph graph, const std::vector<TrainedLayer>& layers, bool onnx_format) {

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/file.h"
 
 namespace octet {
 
@@ -81,9 +82,7 @@ int create_log(const fs::path& directory, fs::path* path) {
 }  // namespace
 
 VisualDLWriter::VisualDLWriter(const fs::path& directory, Mode mode) {
-  std::error_code error;
-  fs::create_directories(directory, error);
-  if (error) fail("{}: cannot make this directory: {}", directory.string(), error.message());
+  make_directory(directory);
   if (mode == Mode::kContinue) path_ = newest_log(directory);
   file_ = path_.empty() ? create_log(directory, &path_) : open(path_.c_str(), O_RDWR | O_CLOEXEC);
   if (file_ < 0) fail("{}: cannot be written: {}", path_.string(), std::strerror(errno));

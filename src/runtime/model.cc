@@ -3,6 +3,7 @@
 #include <filesystem>
 
 #include "base/error.h"
+#include "base/file.h"
 #include "formats/paddle/model_io.h"
 
 namespace octet {
@@ -27,10 +28,7 @@ Model Model::load(const std::string& path, const ModelFiles& files) {
 
 void Model::save(const std::string& directory, const ModelFiles& files) const {
   namespace fs = std::filesystem;
-  std::error_code error;
-  fs::create_directories(directory, error);
-  if (error || !fs::is_directory(directory))
-    fail("{}: cannot make this directory: {}", directory, error.message());
+  make_directory(directory);
   fs::path dir(directory);
   paddle::save_model(*graph_,
                      {dir / (files.model_filename.empty() ? "inference.pdmodel" : files.model_filename),

@@ -62,9 +62,7 @@ void write_lite_data(const fs::path& folder) {
     for (int i = 0; i < kLitePictures; ++i, ++number)
       for (int index = 0; index < kLiteClasses; ++index) {
         const fs::path path = folder / split / kNames[index] / fmt::format("{:02}.jpg", i);
-        std::error_code error;
-        fs::create_directories(path.parent_path(), error);
-        if (error) fail("{}: cannot make this folder: {}", path.parent_path().string(), error.message());
+        make_directory(path.parent_path());
         AtomicFiles out;
         out.begin(path);
         out.write(encode_jpeg(draw_lite_picture(index, number)));

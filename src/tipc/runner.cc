@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "base/error.h"
+#include "base/file.h"
 #include "tipc/process.h"
 
 namespace octet::tipc {
@@ -40,12 +41,6 @@ std::vector<std::string> tail_of(const fs::path& path, std::uintmax_t begin) {
   return {lines.begin(), lines.end()};
 }
 
-void make_folder(const fs::path& path) {
-  std::error_code error;
-  fs::create_directories(path, error);
-  if (error) fail("{}: cannot make this folder: {}", path.string(), error.message());
-}
-
 // Whether there is a file of this name, or one whose name begins so.
 bool exists_as_prefix(const fs::path& path) {
   std::error_code error;
@@ -58,7 +53,7 @@ class Runner {
  public:
   Runner(const Plan& plan, const RunOptions& options)
       : plan_(plan), options_(options), results_(plan.steps.size()) {
-    make_folder(plan.folder);
+    make_directory(plan.folder);
     for (std::size_t i = 0; i < plan.steps.size(); ++i) {
       const Step& step = plan.steps[i];
       if (rows_.empty() || plan.steps[rows_.back().front()].row != step.row) rows_.emplace_back();
@@ -133,7 +128,7 @@ class Runner {
     // What an earlier run left there may not pass for this one's.
     if (!step.folder.empty()) {
       fs::remove_all(step.folder);
-      make_folder(step.folder);
+      make_directory(step.folder);
     }
     ProcessOptions process;
     process.log = step.log;

@@ -147,12 +147,8 @@ fs::path find_parameters(const fs::path& path, const std::vector<std::string>& p
       if (fs::exists(path / (name + ".pdparams"))) return path / (name + ".pdparams");
     fail("{}: no {}.pdparams in this folder", path.string(), preferred.front());
   }
-  const bool is_optimizer = path.extension() == ".pdopt";
-  if (!is_optimizer && fs::exists(path)) return path;
-  const fs::path file =
-      is_optimizer ? fs::path(path).replace_extension(".pdparams") : with_extension(path, ".pdparams");
-  if (fs::exists(file)) return file;
-  fail("{}: no such checkpoint; there is neither this file nor {}", path.string(), file.string());
+  return models::find_checkpoint(path.extension() == ".pdopt" ? fs::path(path).replace_extension(".pdparams")
+                                                              : path);
 }
 
 fs::path find_checkpoint(const fs::path& path) {
@@ -201,10 +197,6 @@ bool load_parameters(Graph& graph, const StateDict& state, const fs::path& path,
     value.constant = tensor->clone();
   }
   return false;
-}
-
-std::int64_t classes_in(const fs::path& path, const std::string& model) {
-  return models::num_classes_of(paddle::load_state_dict(path), model, path.string());
 }
 
 Position load_optimizer(const fs::path& parameters, const Network& network, Optimizer& optimizer,

@@ -29,8 +29,8 @@ struct CheckpointNames {
 void save_checkpoint(const std::vector<std::filesystem::path>& prefixes, const Network& network,
                      Optimizer& optimizer, const Position& position, const CheckpointNames& names);
 
-// Which *.pdparams `path` means: itself, PATH.pdparams, or in a folder the first of `preferred` (such as
-// "latest").
+// Which *.pdparams `path` means: in a folder the first of `preferred` (such as "latest"), elsewhere what
+// models::find_checkpoint finds; a *.pdopt means the file beside it.
 std::filesystem::path find_parameters(const std::filesystem::path& path,
                                       const std::vector<std::string>& preferred);
 
@@ -38,9 +38,6 @@ std::filesystem::path find_parameters(const std::filesystem::path& path,
 // layer may be of another number of classes and then stays as it is: true is returned when it does.
 bool load_parameters(Graph& graph, const paddle::StateDict& state, const std::filesystem::path& path,
                      const CheckpointNames& names, bool new_head);
-
-// The classes that a checkpoint was trained for.
-std::int64_t classes_in(const std::filesystem::path& path, const std::string& model);
 
 // The rest of a checkpoint, from the *.pdopt beside the *.pdparams: what the optimiser remembers, and the
 // position.

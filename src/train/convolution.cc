@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "graph/ops/geometry.h"
+
 namespace octet::train {
 
 namespace {
@@ -103,6 +105,19 @@ struct DepthwiseConvolution : torch::autograd::Function<DepthwiseConvolution> {
 };
 
 }  // namespace
+
+ConvGeometry conv_geometry(const Node& node, at::Tensor& x, const at::Tensor& weight) {
+  const auto [y, w] = ops::conv_window(node, x.size(2), x.size(3), weight.size(2), weight.size(3));
+  ConvGeometry geometry{.stride = {y.stride, w.stride},
+                        .padding = {y.before, w.before},
+                        .dilation = {y.dilation, w.dilation},
+                        .groups = attr<std::int64_t>(node, "groups")};
+  if (y.before != y.after || w.before != w.after) {
+    x = at::constant_pad_nd(x, {w.before, w.after, y.before, y.after});
+    geometry.padding = {0, 0};
+  }
+  return geometry;
+}
 
 at::Tensor convolution(const at::Tensor& x, const at::Tensor& weight, const std::optional<at::Tensor>& bias,
                        const ConvGeometry& geometry) {

@@ -2,6 +2,7 @@
 #include <array>
 #include <optional>
 
+#include "graph/graph.h"
 #include "train/torch.h"
 
 namespace octet::train {
@@ -11,6 +12,9 @@ struct ConvGeometry {
   std::array<std::int64_t, 2> stride = {1, 1}, padding = {0, 0}, dilation = {1, 1};
   std::int64_t groups = 1;
 };
+
+// That of a conv2d node. libtorch pads evenly only: where the node does not, `x` is padded here.
+ConvGeometry conv_geometry(const Node& node, at::Tensor& x, const at::Tensor& weight);
 
 // at::conv2d, with a faster backward pass where libtorch's is slow: on a CPU without AVX-512, oneDNN computes
 // the gradient of depthwise weights channel by channel with im2col, which takes half of the time of a step of

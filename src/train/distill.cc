@@ -6,6 +6,7 @@
 #include <numbers>
 
 #include "base/error.h"
+#include "base/file.h"
 #include "base/random.h"
 #include "base/threads.h"
 #include "data/batches.h"
@@ -66,6 +67,7 @@ class Distiller {
         model_(load_inference_model(options.model, {options.model_filename, options.params_filename})),
         teacher_(model_.graph, at::kCPU),
         student_(model_.graph, at::kCPU),
+        deployed_teacher_(prepare(model_.graph, {}), pool_),
         dataset_(open_pictures(options.data_dir)),
         inner_(options.inner_weight > 0 ? inner_tensors(model_.graph, options.inner)
                                         : std::vector<ValueId>()) {
@@ -179,13 +181,13 @@ class Distiller {
 
   // Both as they run when deployed, in octet's runtime.
   Agreement measure() {
-    Session teacher(prepare(model_.graph, {}), pool_), student(prepare(student_.deployed(), {}), pool_);
+    Session student(prepare(student_.deployed(), {}), pool_);
     Agreement agreement;
     double variance = 0, squares = 0;
     BatchReader batches = reader(held_back_, options_.batch_size);
     while (const std::optional<Batch> batch = batches.next()) {
       if (batch->labels.empty()) continue;
-      const at::Tensor a = to_torch(teacher.run({batch->pixels}).at(0)),
+      const at::Tensor a = to_torch(deployed_teacher_.run({batch->pixels}).at(0)),
                        b = to_torch(student.run({batch->pixels}).at(0));
       squares += (a - b).square().sum().item<double>();
       variance += (a - a.mean()).square().sum().item<double>();
@@ -206,9 +208,7 @@ class Distiller {
   void save(Graph graph) const {
     models::to_inference(graph, model_.had_softmax);
     const fs::path folder = options_.output_dir;
-    std::error_code error;
-    fs::create_directories(folder, error);
-    if (error) fail("{}: the folder can't be made: {}", folder.string(), error.message());
+    make_directory(folder);
     paddle::save_model(graph,
                        {folder / options_.save_model_filename, folder / options_.save_params_filename});
     save_deploy_yaml(folder / "deploy.yaml", options_.preprocess, options_.save_model_filename,
@@ -221,6 +221,7 @@ class Distiller {
   ThreadPool pool_;
   const InferenceModel model_;
   Network teacher_, student_;
+  Session deployed_teacher_;
   Dataset dataset_, training_, held_back_;
   const std::vector<ValueId> inner_;
 };

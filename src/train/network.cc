@@ -106,8 +106,8 @@ at::Tensor Network::batch_norm(const Call& call) {
                            sync && sync->size() > 1 ? sync : nullptr);
 }
 
-std::vector<at::Tensor> Network::run(const Node& node, Operation operation, std::vector<at::Tensor>& values,
-                                     std::vector<at::Tensor>& lowered) {
+void Network::run(const Node& node, Operation operation, std::vector<at::Tensor>& values,
+                  std::vector<at::Tensor>& lowered) {
   const auto quantizer = quantizers_.find(&node);
   const bool is_quantized = quantizer != quantizers_.end();  // then its precision is a matter of its own
   const Cast cast = is_quantized ? Cast::kKeep : cast_for(node.op, precision.level);
@@ -147,7 +147,6 @@ std::vector<at::Tensor> Network::run(const Node& node, Operation operation, std:
     if (!keeps_numbers(node)) values[id] = round_result(outputs[o], precision);
     lowered[id] = values[id];
   }
-  return outputs;
 }
 
 std::vector<at::Tensor> Network::forward(const std::vector<at::Tensor>& inputs,

@@ -65,8 +65,9 @@ class Network {
  private:
   at::Tensor batch_norm(const Call& call);
   void add_quantizer(const Node& node, LayerQuantizer quantizer);
-  std::vector<at::Tensor> run(const Node& node, Operation operation, std::vector<at::Tensor>& values,
-                              std::vector<at::Tensor>& lowered);
+  // Reads its inputs from `values` and puts its outputs there; `lowered` has what is in 16 bits already.
+  void run(const Node& node, Operation operation, std::vector<at::Tensor>& values,
+           std::vector<at::Tensor>& lowered);
 
   Graph graph_;
   at::Device device_;

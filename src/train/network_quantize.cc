@@ -244,7 +244,8 @@ Graph Network::deployed(bool onnx_format) const {
   if (!is_quantized()) return graph;
   paddle::StateDict state;
   write_quantizers(state);
-  return quant::deployable(std::move(graph), quant::trained_layers(bake(), state), onnx_format);
+  const std::vector<quant::TrainedLayer> layers = quant::trained_layers(graph, state);
+  return quant::deployable(std::move(graph), layers, onnx_format);
 }
 
 }  // namespace octet::train

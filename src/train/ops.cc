@@ -79,18 +79,8 @@ at::Tensor conv2d(const Call& call) {
   no_epilogue(call);
   const at::Tensor& weight = call.inputs[1];
   at::Tensor x = call.x();
-  const ops::Window window =
-      ops::conv_window(call.node, x.size(2), x.size(3), weight.size(2), weight.size(3));
-  Ints padding = {window.y.before, window.x.before};
-  if (window.y.before != window.y.after || window.x.before != window.x.after) {
-    x = at::constant_pad_nd(x, {window.x.before, window.x.after, window.y.before, window.y.after});
-    padding = {0, 0};
-  }
-  return convolution(x, weight, bias_of(call),
-                     {.stride = {window.y.stride, window.x.stride},
-                      .padding = {padding[0], padding[1]},
-                      .dilation = {window.y.dilation, window.x.dilation},
-                      .groups = attr<std::int64_t>(call.node, "groups")});
+  const ConvGeometry geometry = conv_geometry(call.node, x, weight);
+  return convolution(x, weight, bias_of(call), geometry);
 }
 
 at::Tensor conv2d_transpose(const Call& call) {

@@ -6,7 +6,6 @@
 #include <limits>
 
 #include "base/error.h"
-#include "graph/ops/geometry.h"
 #include "train/convolution.h"
 
 namespace octet::train {
@@ -257,18 +256,8 @@ at::Tensor quantized_layer(const Node& node, const LayerQuantizer& quantizer, co
   Geometry geometry;
   std::vector<std::int64_t> shape;  // of the result, where x is made a matrix
   if (node.op == "conv2d") {
-    const ops::Window window = ops::conv_window(node, x.size(2), x.size(3), w.size(2), w.size(3));
-    geometry = {window.y.stride,
-                window.x.stride,
-                window.y.before,
-                window.x.before,
-                window.y.dilation,
-                window.x.dilation,
-                attr<std::int64_t>(node, "groups")};
-    if (window.y.before != window.y.after || window.x.before != window.x.after) {
-      x = at::constant_pad_nd(x, {window.x.before, window.x.after, window.y.before, window.y.after});
-      geometry[2] = geometry[3] = 0;
-    }
+    const auto [stride, padding, dilation, groups] = conv_geometry(node, x, w);
+    geometry = {stride[0], stride[1], padding[0], padding[1], dilation[0], dilation[1], groups};
   } else {
     const bool flat = node.op == "matmul_flat";
     const std::int64_t columns = flat ? attr<std::int64_t>(node, "x_num_col_dims") : x.dim() - 1;

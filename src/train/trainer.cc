@@ -5,6 +5,7 @@
 #include <csignal>
 #include <filesystem>
 
+#include "base/file.h"
 #include "base/threads.h"
 #include "data/deploy_yaml.h"
 #include "data/loader.h"
@@ -12,6 +13,7 @@
 #include "graph/op_table.h"
 #include "models/inference.h"
 #include "models/models.h"
+#include "models/names.h"
 #include "report/visualdl.h"
 #include "train/checkpoint.h"
 #include "train/convert.h"
@@ -64,12 +66,6 @@ struct LossScale {
     }
   }
 };
-
-std::int64_t classes_of(const Dataset& dataset) {
-  std::int64_t highest = -1;
-  for (const Sample& sample : dataset.samples) highest = std::max(highest, sample.label);
-  return std::max(highest + 1, static_cast<std::int64_t>(dataset.classes.size()));
-}
 
 class Trainer {
  public:
@@ -158,11 +154,11 @@ class Trainer {
   void open_data() {
     validation_ = open_dataset(options_.data_path, "val");
     if (!validation_.has_labels()) fail("{}: the pictures to evaluate on have no labels", options_.data_path);
-    classes_ = classes_of(validation_);
+    classes_ = validation_.class_count();
     if (options_.test_only) return;
     Dataset training = open_dataset(options_.data_path, "train");
     check_same_classes(training, validation_);
-    classes_ = std::max(classes_, classes_of(training));
+    classes_ = std::max(classes_, training.class_count());
     LoaderOptions loader;
     loader.batch_size = options_.batch_size;
     loader.workers = options_.workers >= 0 ? options_.workers : threads_;
@@ -191,14 +187,16 @@ class Trainer {
       const bool is_continued = !options_.resume.empty() || options_.test_only;
       std::int64_t classes = options_.num_classes;
       if (classes == 0)
-        classes = is_continued && !weights.empty() ? classes_in(weights, options_.model) : classes_;
+        classes = is_continued && !weights.empty()
+                      ? models::num_classes_of(state, options_.model, weights.string())
+                      : classes_;
       graph = models::build_model(options_.model, {.num_classes = classes,
                                                    .img_size = options_.img_size,
                                                    .width = options_.width,
                                                    .seed = options_.seed});
       if (!weights.empty() && load_parameters(graph, state, weights, names_, !is_continued))
         warn("{} is for {} classes: the last layer starts anew for {}", weights.string(),
-             classes_in(weights, options_.model), classes);
+             models::num_classes_of(state, options_.model, weights.string()), classes);
     }
     const std::int64_t classes = graph.value(graph.outputs.at(0)).shape.back();
     if (classes >= 0 && classes < classes_)
@@ -266,9 +264,7 @@ class Trainer {
 
   void prepare_output() const {
     if (!is_first()) return;
-    std::error_code error;
-    fs::create_directories(options_.output_dir, error);
-    if (error) fail("{}: the folder can't be made: {}", options_.output_dir, error.message());
+    make_directory(options_.output_dir);
     save_deploy_yaml(fs::path(options_.output_dir) / "deploy.yaml", evaluation_of(options_.transform));
   }
 

@@ -4,15 +4,14 @@ Paddle's optimizers take up where octet's stopped; and octet trains on from a ch
 Needs OCTET_PROGRAM.
 """
 import os
-import tempfile
 import unittest
 
 import numpy as np
 import octet_side
 import paddle
-import paddle_side
 from paddle.vision import models
 from PIL import Image
+from with_paddle import WithPaddle
 
 CLASSES = ("blue", "green", "red")
 SIZE = 32
@@ -35,20 +34,10 @@ def make(name):
         return getattr(models, name)(num_classes=len(CLASSES))
 
 
-class TrainTest(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        cls.paddle = paddle_side.Paddle()
-        cls.addClassCleanup(cls.paddle.close)
-
+class TrainTest(WithPaddle):
     def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = folder.name
+        super().setUp()
         write_pictures(self.path("data"))
-
-    def path(self, name):
-        return os.path.join(self.folder, name)
 
     def train(self, name, *flags):
         result = octet_side.call("train", "--data-path", self.path("data"), "--model", name, "--img-size", SIZE, "-b", 6, "--epochs", 1,

@@ -4,15 +4,14 @@ Needs OCTET_PROGRAM and OCTET_ZOO_TOOL, the program octet_zoo_tool.
 """
 import os
 import subprocess
-import tempfile
 import unittest
 
 import numpy as np
 import octet_side
 import paddle
-import paddle_side
 from paddle import nn
 from paddle.vision import models
+from with_paddle import WithPaddle
 
 TOOL = os.environ["OCTET_ZOO_TOOL"]
 CLASSES = 7
@@ -102,20 +101,7 @@ def make(name, width):
     return network
 
 
-class ZooTest(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        cls.paddle = paddle_side.Paddle()
-        cls.addClassCleanup(cls.paddle.close)
-
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = folder.name
-
-    def path(self, name):
-        return os.path.join(self.folder, name)
-
+class ZooTest(WithPaddle):
     def rename(self, name, width, source, naming, target):
         result = subprocess.run([TOOL, name, str(width or 1.0), source, naming, target], capture_output=True, text=True, timeout=60)
         self.assertEqual((result.returncode, result.stderr), (0, ""))
