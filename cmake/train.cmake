@@ -30,17 +30,20 @@ if(OCTET_CUDA)
 endif()
 
 file(GLOB OCTET_TRAIN_SOURCES CONFIGURE_DEPENDS src/train/*.cc)
-list(FILTER OCTET_TRAIN_SOURCES EXCLUDE REGEX "/main.cc$")
+list(FILTER OCTET_TRAIN_SOURCES EXCLUDE REGEX "/options.cc$")  # in octet_cli
 if(NOT OCTET_CUDA)
   list(FILTER OCTET_TRAIN_SOURCES EXCLUDE REGEX "/nccl.cc$")
 endif()
 add_library(octet_training STATIC ${OCTET_TRAIN_SOURCES})
-target_link_libraries(octet_training PUBLIC octet_internal octet_libtorch)
+target_link_libraries(octet_training PUBLIC octet_cli octet_libtorch)
 target_precompile_headers(octet_training PRIVATE src/train/torch.h)
 # As in programs, so that tests can use the same precompiled header.
 target_compile_options(octet_training PRIVATE -fPIE)
 
-add_executable(octet_train src/train/main.cc)
+add_executable(octet_train src/programs/octet_train.cc)
 set_target_properties(octet_train PROPERTIES OUTPUT_NAME octet-train)
 target_link_libraries(octet_train PRIVATE octet_training)
+if(OCTET_CUDA)
+  target_compile_definitions(octet_cli PRIVATE OCTET_CUDA)
+endif()
 add_dependencies(octet_program octet_train)

@@ -54,9 +54,9 @@ std::string format_benchmark(const Benchmark& benchmark) {
   out += heading("octet") + fmt::format(" octet_version: {}\n", version());
   out += heading("Conf");
   out += fmt::format(
-      " runtime_device: cpu\n isa: {}\n ir_optim: {}\n enable_memory_optim: True\n enable_tensorrt: False\n"
+      " runtime_device: {}\n isa: {}\n ir_optim: {}\n enable_memory_optim: True\n enable_tensorrt: False\n"
       " enable_mkldnn: False\n cpu_math_library_num_threads: {}\n",
-      benchmark.isa, text(benchmark.ir_optim), benchmark.threads);
+      benchmark.device, benchmark.isa, text(benchmark.ir_optim), benchmark.threads);
   out += heading("Model");
   out += fmt::format(" model_name: {}\n precision: {}\n", printable(benchmark.model), benchmark.precision);
   out += heading("Data");

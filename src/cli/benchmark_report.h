@@ -6,7 +6,7 @@ namespace octet::cli {
 
 // What `octet infer --benchmark True` measured.
 struct Benchmark {
-  std::string model, precision, isa, input_shape;
+  std::string model, precision, device, isa, input_shape;
   bool ir_optim = true;
   int threads = 0, batch_size = 0;
   std::int64_t pictures = 0, batches = 0;

@@ -195,6 +195,7 @@ class Inference {
     write_output(format_benchmark(
         {.model = options_.model.path,
          .precision = classifier_.precision(),
+         .device = config_.use_gpu() ? "gpu" : "cpu",
          .isa = config_.isa(),
          .input_shape = classifier_.input_shape(),
          .ir_optim = config_.ir_optim(),

@@ -125,6 +125,7 @@ void show_model_text(const Model& model, const paddle::ModelPaths& paths, const 
 // How a run goes: the steps after all rewrites, what runs each, and where in memory its result lies.
 void show_plan(const Model& model, const Options& options) {
   Config config = make_config(options.runtime);
+  if (runs_on_device()) fail("--plan: there is only one for the CPU; leave out --use-gpu and --device");
   std::vector<NamedShape> given;
   for (const std::string& word : options.inputs) given.push_back(parse_shape(word));
   std::vector<Shape> shapes = choose_shapes(options.model.path, model.inputs(), given);

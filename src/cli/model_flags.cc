@@ -2,7 +2,9 @@
 
 #include "base/error.h"
 #include "base/threads.h"
+#include "cli/start_train.h"
 #include "kernels/dispatch.h"
+#include "runtime/executor.h"
 
 namespace octet::cli {
 
@@ -46,16 +48,22 @@ void add_runtime_flags(Args& args, RuntimeFlags* flags) {
   args.add("isa", &flags->isa, "NAME", "the kernels to use; `octet info` lists them").default_text =
       "the fastest that the CPU has";
   args.add("ir-optim", &flags->ir_optim, "rewrite the graph to run faster, with the same results");
+  add_device_flags(args, flags);
+}
+
+void add_device_flags(Args& args, RuntimeFlags* flags) {
   args.add("use-gpu", &flags->use_gpu, "run on the first GPU");
   args.add("device", &flags->device, "DEVICE", "where to run: cpu, gpu or gpu:N");
+  args.add("precision", &flags->precision, "fp32|fp16", "of float arithmetic; fp16 on GPUs only");
 }
 
 Config make_config(const RuntimeFlags& flags) {
-  std::string gpu = requested_gpu(flags);
-  if (!gpu.empty())
-    fail("{}: no usable CUDA device, this octet runs on the CPU; use --use-gpu False{}", gpu,
-         flags.device == "cpu" ? "" : " --device cpu");
+  const std::string gpu = requested_gpu(flags);
+  if (flags.precision == "fp16" && gpu.empty() && !runs_on_device())
+    fail("--precision fp16 is for GPUs; add --use-gpu True, or quantize the model with `octet ptq`");
+  if (!gpu.empty() && !runs_on_device()) start_on_device(gpu, flags.precision);
   Config config;
+  if (!gpu.empty()) config.enable_use_gpu(0, std::stoi(gpu.substr(4)));
   config.set_cpu_math_library_num_threads(flags.threads.value_or(default_threads()));
   config.set_isa(std::string(choose_isa(flags.isa).name));
   config.switch_ir_optim(flags.ir_optim);

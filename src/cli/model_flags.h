@@ -25,9 +25,11 @@ struct RuntimeFlags {
   bool ir_optim = true;
   bool use_gpu = false;
   std::string device = "cpu";
+  std::string precision = "fp32";
 };
 
-void add_runtime_flags(Args& args, RuntimeFlags* flags);
+void add_runtime_flags(Args& args, RuntimeFlags* flags);  // all of them
+void add_device_flags(Args& args, RuntimeFlags* flags);   // use_gpu, device, precision
 
 // Checks the flags against this machine; an Error says what is missing and what to use in its place.
 Config make_config(const RuntimeFlags& flags);

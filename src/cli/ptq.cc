@@ -279,7 +279,7 @@ std::function<int()> declare_ptq(Args& args) {
   args.group("How it runs");
   args.add("threads", &options->runtime.threads, {1, 1024}, "CPU threads").default_text =
       "OCTET_NUM_THREADS, or the number of cores";
-  args.add("use-gpu", &options->runtime.use_gpu, "run on the first GPU");
+  add_device_flags(args, &options->runtime);
   args.add("worst", &options->worst, {0, kMany}, "layers in the table at the end");
   args.note(
       "Writes the int8 model, deploy.yaml with the preprocessing, and ptq_report.json with the error of "

@@ -6,13 +6,17 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <vector>
 
 #include "base/error.h"
 #include "cli/output.h"
+#include "cli/program.h"
 
 namespace octet::cli {
 
-int start_train(const std::string& command, const std::string& options) {
+namespace {
+
+[[noreturn]] void start(const std::vector<std::string>& words) {
   flush_output();
   std::error_code error;
   const std::string program =
@@ -20,9 +24,32 @@ int start_train(const std::string& command, const std::string& options) {
   // libgomp's threads spin between parallel regions for so long that two programs on one machine stop each
   // other; a short while is enough when there is nothing else. It must be known before the library is loaded.
   ::setenv("GOMP_SPINCOUNT", "1000", /*overwrite=*/0);
-  ::execl(program.c_str(), "octet-train", command.c_str(), options.c_str(), nullptr);
+  std::vector<char*> arguments = {const_cast<char*>("octet-train")};
+  for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
+  arguments.push_back(nullptr);
+  ::execv(program.c_str(), arguments.data());
   fail("{} can't be started ({}); it is built where libtorch is: `make build`", program,
        std::strerror(errno));
+}
+
+}  // namespace
+
+int start_train(const std::string& command, const std::string& options) {
+  start({command, options});
+}
+
+void start_on_device(const std::string& device, const std::string& precision) {
+#ifdef OCTET_CUDA
+  std::vector<std::string> words = {"on", device, precision};
+  words.insert(words.end(), command_line().begin(), command_line().end());
+  start(words);
+#else
+  (void)precision;
+  fail(
+      "{}: no usable CUDA device, this octet runs on the CPU (`make cuda` builds one for GPUs); use "
+      "--use-gpu False --device cpu",
+      device);
+#endif
 }
 
 }  // namespace octet::cli

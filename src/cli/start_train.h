@@ -7,4 +7,8 @@ namespace octet::cli {
 // options. Does not return unless it is not there.
 int start_train(const std::string& command, const std::string& options);
 
+// The same for the command that this program was given: it starts again where every model runs on `device`.
+// Does not return; an Error in an octet that is built without CUDA.
+[[noreturn]] void start_on_device(const std::string& device, const std::string& precision);
+
 }  // namespace octet::cli

@@ -114,10 +114,31 @@ class ConstantDropper {
 
 }  // namespace
 
+namespace {
+
+DeviceLoader& device_loader() {
+  static DeviceLoader loader;
+  return loader;
+}
+
+}  // namespace
+
+void run_on_device(DeviceLoader loader) {
+  device_loader() = std::move(loader);
+}
+
+bool runs_on_device() {
+  return device_loader() != nullptr;
+}
+
 std::shared_ptr<const Executable> prepare(const Graph& graph, const ExecuteOptions& options) {
   auto executable = std::make_shared<Executable>();
   executable->isa = &choose_isa(options.isa);
   executable->graph = graph;
+  if (runs_on_device()) {
+    executable->on_device = device_loader()(graph, options.observed);
+    return executable;
+  }
   Graph& ours = executable->graph;
   ours.outputs.insert(ours.outputs.end(), options.observed.begin(), options.observed.end());
   if (options.ir_optim) optimize(ours, evaluate);
@@ -299,6 +320,7 @@ std::vector<Tensor> Session::run_steps(const std::vector<Tensor>& inputs, std::v
                                        const Observer& observer) {
   const Graph& graph = executable_->graph;
   check(inputs.size() == graph.inputs.size(), "a run needs a tensor for each input");
+  if (executable_->on_device) return executable_->on_device(inputs, observer);
   for (std::size_t i = 0; i < graph.nodes.size(); ++i)
     if (!executable_->steps[i].implementation)
       fail("{}: {}", describe(graph, graph.nodes[i]), executable_->steps[i].why_not);

@@ -17,6 +17,18 @@ struct ExecuteOptions {
   std::vector<ValueId> observed = {};
 };
 
+// Sees values as they are made, in the layout that they have in memory.
+using Observer = std::function<void(ValueId id, const Tensor& tensor)>;
+
+// A graph on another device than this CPU: inputs to outputs.
+using DeviceGraph =
+    std::function<std::vector<Tensor>(const std::vector<Tensor>& inputs, const Observer& observer)>;
+using DeviceLoader = std::function<DeviceGraph(const Graph& graph, const std::vector<ValueId>& observed)>;
+
+// From now on everything that this program prepares runs where `loader` puts it.
+void run_on_device(DeviceLoader loader);
+bool runs_on_device();
+
 // A graph made ready to run. It does not change any more, so predictors share it.
 struct Executable {
   struct Step {
@@ -28,6 +40,7 @@ struct Executable {
   };
   Graph graph;
   std::vector<Step> steps;  // one a node
+  DeviceGraph on_device;    // runs it in place of the steps, which there are none of then
   const Isa* isa = nullptr;
 };
 
@@ -42,9 +55,6 @@ struct StepTime {
   std::int64_t macs = 0;  // multiply-adds, of convolutions and products
   double ms = 0;
 };
-
-// Sees values as they are made, in the layout that they have in memory.
-using Observer = std::function<void(ValueId id, const Tensor& tensor)>;
 
 // Runs an executable again and again. Memory is planned for each new set of input shapes, and the last few
 // plans are kept. Not for use from several threads at once.

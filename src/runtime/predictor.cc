@@ -139,18 +139,22 @@ class GraphPredictor : public Predictor {
   Handles inputs_, outputs_;
 };
 
+void check_device(const Config& config) {
+  if (config.use_gpu() && !runs_on_device())
+    fail("gpu:{}: no usable CUDA device; run on the CPU with --use-gpu False (or --device cpu)",
+         config.gpu_device_id());
+}
+
 }  // namespace
 
 std::unique_ptr<Predictor> create_predictor(const Model& model, const Config& config) {
-  if (config.use_gpu())
-    fail("gpu:{}: no usable CUDA device; run on the CPU with --use-gpu False (or --device cpu)",
-         config.gpu_device_id());
+  check_device(config);
   auto executable = prepare(*model.graph(), {config.ir_optim(), config.isa()});
   return std::make_unique<GraphPredictor>(std::move(executable), config.cpu_math_library_num_threads());
 }
 
 std::unique_ptr<Predictor> create_predictor(const Config& config) {
-  if (config.use_gpu()) return create_predictor(Model(std::make_shared<const Graph>()), config);
+  check_device(config);
   if (config.params_file().empty()) return create_predictor(Model::load(config.model_path()), config);
   // Paddle's two-file form: the params file may be anywhere.
   std::string params = std::filesystem::absolute(config.params_file()).string();

@@ -5,6 +5,7 @@
 
 #include "train/batch_norm.h"
 #include "train/convert.h"
+#include "train/quantization.h"
 
 namespace octet::train {
 
@@ -68,9 +69,10 @@ Network::Network(Graph graph, at::Device device) : graph_(std::move(graph)), dev
   for (std::size_t n = 0; n < graph_.nodes.size(); ++n) {
     const Node& node = graph_.nodes[n];
     const bool is_batch_norm = node.op == "batch_norm";
-    operations_.push_back(is_batch_norm ? nullptr : find_operation(node.op));
-    if (!is_batch_norm && !operations_.back())
-      fail("{} can't be trained: there is no {} with gradients", describe(graph_, node), node.op);
+    Operation operation = is_batch_norm ? nullptr : find_operation(node.op);
+    if (!is_batch_norm && !operation) operation = find_quantization(node.op);
+    if (!is_batch_norm && !operation) fail("{}: libtorch has no such op", describe(graph_, node));
+    operations_.push_back(operation);
     for (std::size_t i = 0; i < node.inputs.size(); ++i) {
       const ValueId id = node.inputs[i];
       if (id == kNoValue) continue;

@@ -9,8 +9,23 @@ namespace {
 
 // Paddle's lists, as far as the ops are octet's.
 constexpr std::string_view kInLow[] = {"conv2d", "conv2d_transpose", "matmul", "matmul_flat"};
-constexpr std::string_view kInFloat[] = {"softmax",     "layer_norm", "exp",     "pow",  "reduce_sum",
-                                         "reduce_mean", "batch_norm", "sigmoid", "gelu", "div"};
+constexpr std::string_view kInFloat[] = {"softmax",
+                                         "layer_norm",
+                                         "exp",
+                                         "pow",
+                                         "reduce_sum",
+                                         "reduce_mean",
+                                         "batch_norm",
+                                         "sigmoid",
+                                         "gelu",
+                                         "div",
+                                         "quantize",
+                                         "dequantize",
+                                         "fake_quant",
+                                         "dynamic_quantize",
+                                         "dynamic_fake_quant",
+                                         "dequantize_sum",
+                                         "dequantize_range"};
 
 bool is_in(std::span<const std::string_view> list, std::string_view op) {
   return std::ranges::find(list, op) != list.end();

@@ -10,6 +10,7 @@
 #include "support/pictures.h"
 #include "support/run_program.h"
 #include "support/temp_dir.h"
+#include "train/training_folder.h"
 
 // `octet train`, the program, on a few small pictures.
 namespace octet {
@@ -18,60 +19,14 @@ namespace {
 
 namespace fs = std::filesystem;
 using ::testing::AllOf;
+using testing::expect_one_error;
 using ::testing::HasSubstr;
+using testing::interrupt;
+using testing::launched;
+using testing::losses;
 using ::testing::Not;
-
-// Noise with a tint that tells the class.
-void write_pictures(const fs::path& folder, int count, int color) {
-  fs::create_directories(folder);
-  for (int i = 0; i < count; ++i) {
-    Image image(36, 36);
-    Random random({static_cast<std::uint64_t>(color), static_cast<std::uint64_t>(i)});
-    for (std::size_t p = 0; p < image.pixels.size(); ++p)
-      image.pixels[p] =
-          static_cast<std::uint8_t>(random.below(150) + (static_cast<int>(p % 3) == color ? 100 : 0));
-    write_file(folder / fmt::format("{:02}.png", i), encode_png(image));
-  }
-}
-
-// A folder with 48 pictures of three classes to train on, and 12 to evaluate.
-struct Pictures : TempDir {
-  Pictures() {
-    for (const auto& [color, name] : {std::pair(0, "red"), {1, "green"}, {2, "blue"}}) {
-      write_pictures(*this / "data/train" / name, 16, color);
-      write_pictures(*this / "data/val" / name, 4, color);
-    }
-  }
-
-  // In this folder, with flags that make it quick.
-  ProgramResult train(const std::string& flags) const { return run_shell(command(flags), path()); }
-  static std::string command(const std::string& flags) {
-    return "octet train --data-path data --model resnet18 --width 0.25 --img-size 32 -b 8 --epochs 2 --lr "
-           "0.05 "
-           "--threads 1 -j 1 --device cpu --print-freq 1 --output-dir out " +
-           flags;
-  }
-  bool has(const std::string& file) const { return fs::exists(*this / file); }
-};
-
-// The losses in a log, as they stand there.
-std::vector<std::string> losses(const std::string& log) {
-  static const std::regex loss(R"(\[Epoch \d+, iter: \d+\][^\n]* loss: ([^,]+),)");
-  std::vector<std::string> found;
-  for (std::sregex_iterator it(log.begin(), log.end(), loss), end; it != end; ++it) found.push_back((*it)[1]);
-  return found;
-}
-
-void expect_one_error(const ProgramResult& result, const std::vector<std::string>& parts) {
-  EXPECT_EQ(result.exit_code, 2);
-  EXPECT_TRUE(result.err.starts_with("octet: error: ")) << result.err;
-  EXPECT_EQ(std::ranges::count(result.err, '\n'), 1) << result.err;
-  for (const std::string& part : parts) EXPECT_THAT(result.err, HasSubstr(part));
-}
-
-bool same_bytes(const fs::path& a, const fs::path& b) {
-  return read_file(a) == read_file(b) && !read_file(a).empty();
-}
+using testing::Pictures;
+using testing::same_bytes;
 
 TEST(TrainProgram, PrintsWhatUsersKnowAndWritesCheckpoints) {
   const Pictures pictures;
@@ -127,20 +82,6 @@ TEST(TrainProgram, TheSameSeedGivesTheSameRun) {
   EXPECT_TRUE(same_bytes(pictures / "a/latest.pdparams", pictures / "b/latest.pdparams"));
 }
 
-// Runs `flags` in the background until `line` is in its log, then sends the signal; the exit code is the
-// job's.
-ProgramResult interrupt(const Pictures& pictures, const std::string& flags, const std::string& line,
-                        const std::string& signal) {
-  return run_shell("(" + Pictures::command(flags).replace(0, 5, "exec octet") +
-                       ") >log 2>err & pid=$!; "
-                       "until grep -q '" +
-                       line +
-                       "' log; do kill -0 $pid || exit 99; sleep 0.01; done; "
-                       "kill -" +
-                       signal + " $pid; wait $pid",
-                   pictures.path());
-}
-
 TEST(TrainProgram, ARunThatIsKilledGoesOnAsIfItHadNotBeen) {
   const Pictures pictures;
   ASSERT_EQ(pictures.train("--epochs 3 -b 4 --output-dir whole").exit_code, 0);
@@ -174,10 +115,6 @@ TEST(TrainProgram, SigtermSavesInTheMiddleOfAnEpoch) {
 }
 
 // Several processes. The pictures of a step are the same as with one process and the whole batch.
-
-std::string launched(const std::string& flags) {
-  return Pictures::command(flags).replace(0, 11, "octet launch --nproc 2 train");
-}
 
 TEST(TrainProgram, TwoProcessesFollowOne) {
   const Pictures pictures;

@@ -1,3 +1,5 @@
+#include "cli/program.h"
+
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -121,37 +123,54 @@ void occupy_standard_streams() {
     if (::fcntl(fd, F_GETFD) < 0) (void)::open("/dev/null", O_RDONLY);
 }
 
-int run_and_report(std::span<const std::string> words) {
+std::vector<std::string>& words_of_program() {
+  static std::vector<std::string> words;
+  return words;
+}
+
+}  // namespace
+
+const std::vector<std::string>& command_line() {
+  return words_of_program();
+}
+
+int run_program(std::vector<std::string> words) {
+  words_of_program() = std::move(words);
+  return exit_code_of(
+      [] {
+        const int code = run(command_line());
+        flush_output();
+        return code;
+      },
+      print_error);
+}
+
+int exit_code_of(const std::function<int()>& work, const std::function<void(const std::string&)>& report) {
   constexpr int kOurMistake = 1, kUserMistake = 2;
   try {
-    int code = run(words);
-    flush_output();
-    return code;
+    return work();
   } catch (const StdoutClosed&) {
     return 0;
   } catch (const Error& error) {
-    print_error(error.what());
+    report(error.what());
     return error.kind() == Error::Kind::kUser ? kUserMistake : kOurMistake;
   } catch (const std::bad_alloc&) {
-    print_error("out of memory; try smaller inputs or a smaller batch");
+    report("out of memory; try smaller inputs or a smaller batch");
     return kUserMistake;
   } catch (const std::system_error& error) {  // the file system, or no more threads to be had
-    print_error(error.what());
+    report(error.what());
     return kUserMistake;
   } catch (const std::exception& error) {
-    print_error(std::string("internal error: ") + error.what());
+    report(std::string("internal error: ") + error.what());
     return kOurMistake;
   }
 }
 
-}  // namespace
-}  // namespace octet::cli
-
-int main(int argc, char** argv) {
+void start_program() {
   std::signal(SIGPIPE, SIG_IGN);  // a closed pipe is an error of write(), handled in output.cc
   std::signal(SIGXFSZ, SIG_IGN);  // as is a file that reaches the limit on sizes
-  octet::remove_unfinished_on_signals();
-  octet::cli::occupy_standard_streams();
-  std::vector<std::string> words(argv + (argc > 0), argv + argc);
-  return octet::cli::run_and_report(words);
+  remove_unfinished_on_signals();
+  occupy_standard_streams();
 }
+
+}  // namespace octet::cli

@@ -1,0 +1,51 @@
+#include "base/error.h"
+#include "cli/program.h"
+#include "comm/comm.h"
+#include "train/device_graph.h"
+#include "train/distill.h"
+#include "train/options.h"
+#include "train/trainer.h"
+
+// octet-train: what needs libtorch. `octet` checks the flags and starts it, since linking libtorch takes a
+// program a quarter of a second before it can say a word.
+//
+//   octet-train train|qat OPTIONS            with options as JSON
+//   octet-train on DEVICE PRECISION WORDS    `octet WORDS`, with every model on this device
+
+namespace {
+
+using Words = std::vector<std::string>;
+
+int run(const Words& words, octet::Comm& comm) {
+  const std::string command = words.empty() ? "" : words[0];
+  if (command == "train" && words.size() == 2)
+    return octet::train::train(octet::train::read_train_options(words[1]), comm);
+  if (command == "qat" && words.size() == 2)
+    return octet::train::distill(octet::train::read_distill_options(words[1]));
+  if (command == "on" && words.size() > 3) {
+    octet::run_on_device(octet::train::load_on(words[1], words[2]));
+    return octet::cli::run_program({words.begin() + 3, words.end()});
+  }
+  octet::fail("octet-train is started by `octet`; see `octet help train`");
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  octet::cli::start_program();
+  std::unique_ptr<octet::Comm> comm = octet::alone();
+  const auto report = [&](const std::string& message) {
+    const std::string who =
+        comm->size() > 1 ? fmt::format("process {} of {}: ", comm->rank(), comm->size()) : "";
+    fmt::print(stderr, "octet: error: {}{}\n", who, message);
+  };
+  const int code = octet::cli::exit_code_of(
+      [&] {
+        const Words words(argv + (argc > 0), argv + argc);
+        if (words.empty() || words[0] != "on") comm = octet::connect();
+        return run(words, *comm);
+      },
+      report);
+  if (code != 0 && comm->size() > 1) comm->abort(code);  // the others would wait for this one
+  return code;
+}
