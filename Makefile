@@ -36,7 +36,7 @@ test: setup
 	@$(BUILD) fuzz
 	@ctest --test-dir build/release -j $(JOBS) --output-on-failure -LE '^tipc$$'
 
-## make test-tipc    the chains of test_tipc as they are written: train, evaluate, export, infer; quantize, infer (half an hour)
+## make test-tipc    the chains of test_tipc as they are written: train, evaluate, export, infer; quantize, infer (ten minutes)
 test-tipc: setup
 	@$(CONFIGURE) $(TEST_OPTIONS)
 	@$(BUILD) release
