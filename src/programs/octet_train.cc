@@ -1,3 +1,7 @@
+#include <malloc.h>
+
+#include <limits>
+
 #include "base/error.h"
 #include "cli/program.h"
 #include "comm/comm.h"
@@ -29,9 +33,17 @@ int run(const Words& words, octet::Comm& comm) {
   octet::fail("octet-train is started by `octet`; see `octet help train`");
 }
 
+// Every step of training frees what the next one allocates again. glibc would give large pieces back to the
+// system each time, and a sixth of a step would go into pages that come and go.
+void keep_freed_memory() {
+  ::mallopt(M_MMAP_MAX, 0);
+  ::mallopt(M_TRIM_THRESHOLD, std::numeric_limits<int>::max());
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
+  keep_freed_memory();
   octet::cli::start_program();
   std::unique_ptr<octet::Comm> comm = octet::alone();
   const auto report = [&](const std::string& message) {

@@ -29,8 +29,8 @@ struct InputQuantizer {
 
   float levels() const { return static_cast<float>((1 << (bits - 1)) - 1); }
   float range() const;  // r
-  // Takes a batch into the moving average.
-  void observe(const at::Tensor& x);
+  // Takes a batch into the moving average, and returns its largest magnitude.
+  float observe(const at::Tensor& x);
 };
 
 struct WeightQuantizer {
