@@ -47,6 +47,13 @@ std::vector<std::string> split_lists(const std::vector<std::string>& words) {
   return result;
 }
 
+// The pictures to calibrate with: val, as in PaddleSlim's scripts. Of MNIST's files, which hold the pictures for
+// training always, those.
+Dataset open_pictures(const std::string& data_dir) {
+  Dataset dataset = open_dataset(data_dir, "val");
+  return dataset.idx ? open_dataset(data_dir, "train") : dataset;
+}
+
 // The pictures of --data_dir, batch after batch.
 class Pictures {
  public:
@@ -54,7 +61,7 @@ class Pictures {
       : options_(options),
         shard_(shard),
         preprocess_(preprocess),
-        dataset_(open_dataset(options.data_dir, "val")) {
+        dataset_(open_pictures(options.data_dir)) {
     // A folder is sorted by class, and a few batches of it would be of one class only. A list or an array has
     // the order that someone gave it.
     bool shuffled =

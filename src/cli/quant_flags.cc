@@ -25,7 +25,7 @@ void add_quant_flags(Args& args, QuantFlags* flags) {
   args.add("quantizable-layer-type", &flags->layer_types, "Conv2D,Linear", "kinds of layers to quantize");
   args.add("skip-quant", &flags->options.skip, "NAME_OR_GLOB", "layers that stay in float");
   args.add("pact-init", &flags->pact_init, "X",
-           "where PACT's clipping values begin; auto: at what the data shows");
+           "where PACT's clipping values begin; auto: where rounding the first batch does least harm");
   args.add("pact-lr-factor", &flags->options.rate_factor, "learned ranges have this times the learning rate");
   args.add("pact-decay", &flags->options.decay, "L2 decay of learned ranges");
 }

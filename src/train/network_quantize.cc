@@ -153,10 +153,10 @@ void Network::quantize(const QuantOptions& options, const at::Tensor& sample) {
       input->scale = one_number(largest);
       input->state = one_number(1);
       input->accum = one_number(largest);
-      if (options.activation == Activation::kPact)
-        input->learned = one_number(options.pact_init > 0 ? options.pact_init : largest);
-      if (options.activation == Activation::kLsq)
-        input->learned = one_number(best_range(inputs[i], static_cast<double>(input->levels())));
+      const bool is_given = options.activation == Activation::kPact && options.pact_init > 0;
+      if (options.activation != Activation::kMovingAverage)
+        input->learned = one_number(
+            is_given ? options.pact_init : best_range(inputs[i], static_cast<double>(input->levels())));
       if (input->learned.defined()) input->learned = input->learned.to(device_).set_requires_grad(true);
     } else {
       input->bits = std::max(input->bits, full ? 8 : options.activation_bits);

@@ -24,7 +24,7 @@ struct QuantOptions {
   std::vector<std::string> skip = {};  // names or globs of layers that stay in float
   std::vector<std::string> keep_8bit =
       {};                     // of those that never have fewer than 8 bits; also first, last, depthwise, se
-  double pact_init = 0;       // where PACT's alpha begins; 0: at what the data says
+  double pact_init = 0;       // where PACT's alpha begins; 0: where rounding the first batch does least harm
   double rate_factor = 1;     // learned ranges: this times the learning rate,
   double decay = 1e-4;        // and their own L2 decay
   double freeze_share = 0.3;  // of the epochs, the last ones, in which batch norms keep their statistics

@@ -204,6 +204,9 @@ class Trainer {
            classes_, classes, classes_);
     network_ = std::make_unique<Network>(std::move(graph), device_);
     network_->quantize(state);
+    if (!options_.resume.empty() && options_.quant.enabled && !network_->is_quantized())
+      fail("--resume {}: this run is not quantization-aware; begin one with --pretrained {} --pact_quant",
+           options_.resume, options_.resume);
     network_->precision = choose_precision(options_, device_);
     network_->step = {.seed = options_.seed, .rank = comm_.rank(), .world = comm_.size()};
     const Precision& precision = network_->precision;

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "octet/model.h"
+#include "support/idx_files.h"
 #include "support/run_program.h"
 #include "support/sandbox.h"
 
@@ -51,6 +52,18 @@ TEST(PtqCommand, TheNamesOfPaddleSlimWork) {
   ASSERT_EQ(result.exit_code, 0) << result.err;
   EXPECT_TRUE(fs::exists(box / "out/m"));
   EXPECT_TRUE(fs::exists(box / "out/p"));
+}
+
+TEST(PtqCommand, MnistsTestPicturesAreLeftAlone) {
+  Sandbox box;
+  fs::create_directory(box / "mnist");
+  write_file(box / "mnist/train-images-idx3-ubyte", idx_pictures(12));
+  write_file(box / "mnist/train-labels-idx1-ubyte", idx_labels(12));
+  write_file(box / "mnist/t10k-images-idx3-ubyte", idx_pictures(3));
+  write_file(box / "mnist/t10k-labels-idx1-ubyte", idx_labels(3));
+  ProgramResult result = ptq(box, {"--data_dir", "mnist", "--crop-size", "4", "--resize-size=4"});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.out, HasSubstr("calibrated on 12 pictures"));
 }
 
 TEST(PtqCommand, ABrokenPictureIsSkippedAndFewBatchesAreSaid) {

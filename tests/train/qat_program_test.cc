@@ -118,6 +118,8 @@ TEST(QatProgram, BadInputIsNamed) {
   const Pictures pictures;
   expect_one_error(pictures.train(kQuantized + "--weight_bits 1"), {"weight-bits", "2"});
   expect_one_error(pictures.train(kQuantized + "--activation_bits 9"), {"activation-bits", "8"});
+  ASSERT_EQ(pictures.train(kNetwork + "--epochs 1").exit_code, 0);
+  expect_one_error(pictures.train(kQuantized + "--resume out"), {"--pretrained out --pact_quant"});
   ASSERT_EQ(pictures.train(kQuantized + "--epochs 1").exit_code, 0);
   expect_one_error(pictures.train("--pact_quant --pretrained out"), {"out/best.pdparams", "another network"});
   expect_one_error(run_in(pictures,
