@@ -119,22 +119,27 @@ class TrainTest(WithPaddle):
             if not name.endswith(("._mean", "._variance")):
                 np.testing.assert_array_equal(got[name].numpy(), value.numpy(), err_msg=name)
 
-    def test_a_network_trained_for_int8(self):
+    def check_quantized(self, *flags):
         """Paddle answers as octet does, from both generations of files."""
-        checkpoint = self.train("mobilenet_v3_small", "--pact_quant", "--lr", 0.01)
+        checkpoint = self.train("mobilenet_v3_small", "--pact_quant", "--lr", 0.01, *flags)
         x = np.random.default_rng(2).standard_normal((100, 3, SIZE, SIZE)).astype("float32")
         for onnx_format in "True", "False":
             folder = self.path("int8_" + onnx_format)
             result = octet_side.call("export", "--model", "mobilenet_v3_small", "--pretrained", checkpoint, "--img-size", SIZE,
                                      "--save_inference_dir", folder, "--no-softmax", "--onnx_format", onnx_format)
             self.assertEqual((result.returncode, result.stderr), (0, ""))
-            program = self.paddle.program(folder)
-            output = program.fetches[0]
+            output = self.paddle.program(folder).fetches[0]
             got = octet_side.run(folder, {"x": x}, [output])[output]
             wanted = self.paddle.run(folder, [{"x": x}])[0][output]
             cosine = (got * wanted).sum() / np.linalg.norm(got) / np.linalg.norm(wanted)
             self.assertGreater(cosine, 0.9999)
             self.assertGreaterEqual((got.argmax(1) == wanted.argmax(1)).mean(), 0.99)
+
+    def test_a_network_trained_for_8_bits(self):
+        self.check_quantized()
+
+    def test_a_network_trained_for_4_bits(self):
+        self.check_quantized("--weight_bits", 4, "--activation_bits", 4, "--activation_preprocess_type", "LSQ", "--weight_preprocess_type", "LSQ")
 
 
 if __name__ == "__main__":

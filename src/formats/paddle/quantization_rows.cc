@@ -64,6 +64,14 @@ void add_zero_point(NewOp& op) {
   op.inputs.emplace_back("ZeroPoint", scale);
 }
 
+// Paddle 2 goes by bit_length, Paddle 3 by these, which are those of 8 bits where they are missing.
+void write_limits(const Node& node, NewOp& op) {
+  const std::int64_t levels = std::int64_t{1} << (attr<std::int64_t>(node, "bits") - 1);
+  if (levels == 128) return;
+  set_attr(op, "qmin", AttrType::kInt, -levels);
+  set_attr(op, "qmax", AttrType::kInt, levels - 1);
+}
+
 void write_quantize(const Graph& graph, const Node& node, NewOp& op) {
   bool away = attr<std::string>(node, "rounding") == "away";
   if (attr<std::string>(node, "unit") != "abs_max")
@@ -72,6 +80,7 @@ void write_quantize(const Graph& graph, const Node& node, NewOp& op) {
   set_attr(op, "round_type", AttrType::kInt, std::int64_t{away});
   if (!away) {
     add_zero_point(op);
+    write_limits(node, op);
     return set_attr(op, "only_observer", AttrType::kBoolean, std::int64_t{0});
   }
   std::string x = graph.value(node.inputs.at(0)).name, scale = graph.value(node.inputs.at(1)).name;
@@ -87,6 +96,7 @@ void write_dequantize(const Graph& graph, const Node& node, NewOp& op) {
     fail("{}: Paddle's scales are in abs_max", describe(graph, node));
   write_test(op);
   add_zero_point(op);
+  write_limits(node, op);
   set_attr(op, "only_observer", AttrType::kBoolean, std::int64_t{0});
 }
 
