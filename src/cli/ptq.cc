@@ -47,8 +47,8 @@ std::vector<std::string> split_lists(const std::vector<std::string>& words) {
   return result;
 }
 
-// The pictures to calibrate with: val, as in PaddleSlim's scripts. Of MNIST's files, which hold the pictures for
-// training always, those.
+// The pictures to calibrate with: val, as in PaddleSlim's scripts. Of MNIST's files, which hold the pictures
+// for training always, those.
 Dataset open_pictures(const std::string& data_dir) {
   Dataset dataset = open_dataset(data_dir, "val");
   return dataset.idx ? open_dataset(data_dir, "train") : dataset;
@@ -58,10 +58,7 @@ Dataset open_pictures(const std::string& data_dir) {
 class Pictures {
  public:
   Pictures(const Options& options, Preprocess preprocess, Shard shard)
-      : options_(options),
-        shard_(shard),
-        preprocess_(preprocess),
-        dataset_(open_pictures(options.data_dir)) {
+      : options_(options), shard_(shard), preprocess_(preprocess), dataset_(open_pictures(options.data_dir)) {
     // A folder is sorted by class, and a few batches of it would be of one class only. A list or an array has
     // the order that someone gave it.
     bool shuffled =

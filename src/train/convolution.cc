@@ -11,9 +11,26 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-bool is_depthwise(const at::Tensor& x, const at::Tensor& weight, const ConvGeometry& geometry) {
-  return geometry.groups > 1 && geometry.groups == x.size(1) && weight.size(0) == geometry.groups &&
-         x.is_cpu() && x.scalar_type() == at::kFloat && weight.scalar_type() == at::kFloat;
+// How the gradient of the weights is computed.
+enum class WeightGradient { kTorch, kDepthwise, kByTaps };
+
+std::int64_t output_size(std::int64_t input, std::int64_t kernel, const ConvGeometry& g, std::size_t dim) {
+  return (input + 2 * g.padding[dim] - g.dilation[dim] * (kernel - 1) - 1) / g.stride[dim] + 1;
+}
+
+WeightGradient weight_gradient_for(const at::Tensor& x, const at::Tensor& weight,
+                                   const ConvGeometry& geometry) {
+  if (!x.is_cpu() || x.scalar_type() != at::kFloat || weight.scalar_type() != at::kFloat)
+    return WeightGradient::kTorch;
+  if (geometry.groups > 1 && geometry.groups == x.size(1) && weight.size(0) == geometry.groups)
+    return WeightGradient::kDepthwise;
+  constexpr std::int64_t kFewPixels = 16, kManyChannels = 32;
+  const std::int64_t pixels = output_size(x.size(2), weight.size(2), geometry, 0) *
+                              output_size(x.size(3), weight.size(3), geometry, 1);
+  const bool has_taps = weight.size(2) * weight.size(3) > 1;
+  return geometry.groups == 1 && has_taps && pixels <= kFewPixels && x.size(1) >= kManyChannels
+             ? WeightGradient::kByTaps
+             : WeightGradient::kTorch;
 }
 
 // One tap of a depthwise kernel, for one row of outputs: sums[c] += gradient[i][c] * x[i * step][c].
@@ -85,7 +102,36 @@ at::Tensor depthwise_weight_gradient(const at::Tensor& gradient, const at::Tenso
   return result;
 }
 
-struct DepthwiseConvolution : torch::autograd::Function<DepthwiseConvolution> {
+// A product of matrices for each tap of the kernel, over the pixels where it sees the picture and not the
+// padding: of small pictures these are few, of a single pixel it is one tap of all.
+at::Tensor weight_gradient_by_taps(const at::Tensor& gradient, const at::Tensor& x, const at::Tensor& weight,
+                                   const ConvGeometry& geometry) {
+  const auto as_matrix = [](const at::Tensor& pictures) {  // a row for each pixel, a column for each channel
+    return pictures.permute({0, 2, 3, 1}).reshape({-1, pictures.size(1)});
+  };
+  const auto part = [&](const at::Tensor& pictures, std::int64_t dim, std::int64_t first, std::int64_t count,
+                        std::int64_t step) {
+    return pictures.slice(dim, first, first + (count - 1) * step + 1, step);
+  };
+  at::Tensor result = at::zeros_like(weight);
+  for (std::int64_t ky = 0; ky < weight.size(2); ++ky) {
+    const std::int64_t shift_y = ky * geometry.dilation[0] - geometry.padding[0], step_y = geometry.stride[0];
+    const auto [top, bottom] = inside(gradient.size(2), x.size(2), step_y, shift_y);
+    for (std::int64_t kx = 0; kx < weight.size(3); ++kx) {
+      const std::int64_t shift_x = kx * geometry.dilation[1] - geometry.padding[1],
+                         step_x = geometry.stride[1];
+      const auto [left, right] = inside(gradient.size(3), x.size(3), step_x, shift_x);
+      if (top == bottom || left == right) continue;
+      const at::Tensor from = part(part(gradient, 2, top, bottom - top, 1), 3, left, right - left, 1);
+      const at::Tensor seen = part(part(x, 2, top * step_y + shift_y, bottom - top, step_y), 3,
+                                   left * step_x + shift_x, right - left, step_x);
+      result.select(3, kx).select(2, ky).copy_(at::mm(as_matrix(from).t(), as_matrix(seen)));
+    }
+  }
+  return result;
+}
+
+struct OwnConvolution : torch::autograd::Function<OwnConvolution> {
   static at::Tensor forward(AutogradContext* context, const at::Tensor& x, const at::Tensor& weight,
                             const std::optional<at::Tensor>& bias, const std::vector<std::int64_t>& numbers) {
     context->save_for_backward({x, weight});
@@ -122,22 +168,23 @@ ConvGeometry conv_geometry(const Node& node, at::Tensor& x, const at::Tensor& we
 at::Tensor convolution(const at::Tensor& x, const at::Tensor& weight, const std::optional<at::Tensor>& bias,
                        const ConvGeometry& geometry) {
   const auto& [stride, padding, dilation, groups] = geometry;
-  if (at::GradMode::is_enabled() && is_depthwise(x, weight, geometry))
-    return DepthwiseConvolution::apply(x, weight, bias,
-                                       std::vector<std::int64_t>{stride[0], stride[1], padding[0], padding[1],
-                                                                 dilation[0], dilation[1], groups});
+  if (at::GradMode::is_enabled() && weight_gradient_for(x, weight, geometry) != WeightGradient::kTorch)
+    return OwnConvolution::apply(x, weight, bias,
+                                 std::vector<std::int64_t>{stride[0], stride[1], padding[0], padding[1],
+                                                           dilation[0], dilation[1], groups});
   return at::conv2d(x, weight, bias, stride, padding, dilation, groups);
 }
 
 ConvGradients convolution_backward(const at::Tensor& gradient, const at::Tensor& x, const at::Tensor& weight,
                                    bool has_bias, const ConvGeometry& geometry, bool needs_x) {
-  const bool depthwise = is_depthwise(x, weight, geometry);
+  const WeightGradient how = weight_gradient_for(x, weight, geometry);
   const std::int64_t channels = weight.size(0);
   const auto& [stride, padding, dilation, groups] = geometry;
   auto [gx, gw, gb] = at::convolution_backward(
       gradient, x, weight, has_bias ? at::OptionalIntArrayRef(channels) : at::OptionalIntArrayRef(), stride,
-      padding, dilation, false, {0, 0}, groups, {needs_x, !depthwise, has_bias});
-  if (depthwise) gw = depthwise_weight_gradient(gradient, x, weight, geometry);
+      padding, dilation, false, {0, 0}, groups, {needs_x, how == WeightGradient::kTorch, has_bias});
+  if (how == WeightGradient::kDepthwise) gw = depthwise_weight_gradient(gradient, x, weight, geometry);
+  if (how == WeightGradient::kByTaps) gw = weight_gradient_by_taps(gradient, x, weight, geometry);
   return {gx, gw, gb};
 }
 

@@ -155,8 +155,8 @@ void Network::quantize(const QuantOptions& options, const at::Tensor& sample) {
       input->accum = one_number(largest);
       const bool is_given = options.activation == Activation::kPact && options.pact_init > 0;
       if (options.activation != Activation::kMovingAverage)
-        input->learned = one_number(
-            is_given ? options.pact_init : best_range(inputs[i], static_cast<double>(input->levels())));
+        input->learned = one_number(is_given ? options.pact_init
+                                             : best_range(inputs[i], static_cast<double>(input->levels())));
       if (input->learned.defined()) input->learned = input->learned.to(device_).set_requires_grad(true);
     } else {
       input->bits = std::max(input->bits, full ? 8 : options.activation_bits);
