@@ -20,11 +20,6 @@ struct Options {
   ModelFiles save = {"inference.pdmodel", "inference.pdiparams"};
 };
 
-void check_file_name(const char* flag, const std::string& name) {
-  if (fs::path(name).filename() != name || name == "." || name == "..")
-    fail("{}: '{}' is not the name of a file; the directory is --output's", flag, name);
-}
-
 void report(const fs::path& path) {
   std::error_code error;
   std::uintmax_t bytes = fs::file_size(path, error);
@@ -64,10 +59,7 @@ void copy_deploy_yaml(const paddle::ModelPaths& from, const paddle::ModelPaths& 
 }
 
 int convert(const Options& options) {
-  check_file_name("--save-model-filename", options.save.model_filename);
-  check_file_name("--save-params-filename", options.save.params_filename);
-  if (options.save.model_filename == options.save.params_filename)
-    fail("--save-params-filename: '{}' is the program's name already", options.save.params_filename);
+  check_saved_names(options.save.model_filename, options.save.params_filename);
   paddle::ModelPaths from = paddle::find_model(options.model.path, options.model.files);
   fs::path directory = options.output;
   paddle::ModelPaths to = {directory / options.save.model_filename, directory / options.save.params_filename};

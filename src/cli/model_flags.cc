@@ -1,5 +1,7 @@
 #include "cli/model_flags.h"
 
+#include <filesystem>
+
 #include "base/error.h"
 #include "base/threads.h"
 #include "cli/start_train.h"
@@ -49,6 +51,18 @@ void add_runtime_flags(Args& args, RuntimeFlags* flags) {
       "the fastest that the CPU has";
   args.add("ir-optim", &flags->ir_optim, "rewrite the graph to run faster, with the same results");
   add_device_flags(args, flags);
+}
+
+void check_saved_names(const std::string& model, const std::string& params) {
+  const auto check = [](const char* flag, const std::string& name) {
+    if (std::filesystem::path(name).filename() != name || name == "." || name == "..")
+      fail("{}: '{}' is not the name of a file; give the directory as the output", flag, name);
+    if (name == "deploy.yaml" || name == "ptq_report.json")
+      fail("{}: '{}' is written as well, with something else in it", flag, name);
+  };
+  check("--save-model-filename", model);
+  check("--save-params-filename", params);
+  if (model == params) fail("--save-params-filename: '{}' is the program's name already", params);
 }
 
 void add_device_flags(Args& args, RuntimeFlags* flags) {

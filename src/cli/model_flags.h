@@ -19,6 +19,10 @@ struct ModelFlags {
 void add_file_flags(Args& args, ModelFlags* flags);
 void add_model_flags(Args& args, ModelFlags* flags, const std::string& name = "model");
 
+// Names for the two files of a model that is to be saved: an Error when they are paths, the same, or taken by
+// what is written beside them.
+void check_saved_names(const std::string& model, const std::string& params);
+
 struct RuntimeFlags {
   std::optional<int> threads;
   std::string isa;

@@ -147,6 +147,7 @@ void print_report(const QuantizeReport& report, int worst) {
 
 int run(Options& options) {
   if (options.output.empty()) fail("--output_dir is missing: where should the int8 model go?");
+  check_saved_names(options.model_name, options.params_name);
   Config config = make_config(options.runtime);
   std::unique_ptr<Comm> comm = connect();
   QuantizeOptions& quantize_options = options.quantize;

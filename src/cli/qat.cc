@@ -15,10 +15,17 @@ struct Options {
   train::DistillOptions distill;
   std::optional<int> threads;
   int seed = 0;
+  double lr = 0;  // 0: by the number of bits
 };
+
+// Rounding to 8 bits does little harm, which small steps undo; with fewer bits there is more to learn.
+double default_rate(const train::QuantOptions& quant) {
+  return quant.weight_bits == 8 && quant.activation_bits == 8 ? 1e-5 : 1e-4;
+}
 
 int run(Options& options) {
   train::DistillOptions& distill = options.distill;
+  check_saved_names(distill.save_model_filename, distill.save_params_filename);
   distill.model = options.model.path;
   distill.model_filename = options.model.files.model_filename;
   distill.params_filename = options.model.files.params_filename;
@@ -26,6 +33,7 @@ int run(Options& options) {
   distill.threads = options.threads.value_or(0);
   distill.seed = static_cast<std::uint64_t>(options.seed);
   distill.quant = options_of(options.quant);
+  distill.lr = options.lr > 0 ? options.lr : default_rate(distill.quant);
   return start_train("qat", train::write_options(distill));
 }
 
@@ -47,7 +55,7 @@ std::function<int()> declare_qat(Args& args) {
   args.group("Training");
   args.add("epochs", &distill.epochs, {0, 1 << 20}, "how often to go through the pictures");
   args.add("batch-size", &distill.batch_size, {1, 4096}, "pictures a step").aliases = {"b"};
-  args.add("lr", &distill.lr, "learning rate");
+  args.add("lr", &options->lr, "learning rate").default_text = "1e-05, or 0.0001 with fewer than 8 bits";
   args.add("inner-weight", &distill.inner_weight,
            "how much the difference of inner tensors counts beside that of the outputs");
   args.add("inner", &distill.inner, "NAME_OR_GLOB", "those tensors").default_text =

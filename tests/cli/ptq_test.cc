@@ -87,6 +87,11 @@ TEST(PtqCommand, MistakesGetOneClearLine) {
   EXPECT_THAT(error_of(box, {"--data_dir", "photos", "--algo", "best"}), HasSubstr("best"));
   EXPECT_THAT(error_of(box, {}), HasSubstr("--data_dir"));
   EXPECT_THAT(error_of(box, {"--data_dir", "photos", "--use_gpu", "True"}), HasSubstr("gpu"));
+  EXPECT_THAT(error_of(box, {"--data_dir", "photos", "--save_model_filename", "../m"}), HasSubstr("'../m'"));
+  EXPECT_THAT(error_of(box, {"--data_dir", "photos", "--save_params_filename", "__model__"}),
+              HasSubstr("the program's name already"));
+  EXPECT_THAT(error_of(box, {"--data_dir", "photos", "--save_model_filename", "deploy.yaml"}),
+              HasSubstr("'deploy.yaml'"));
 }
 
 TEST(PtqCommand, SeveralProcessesMakeTheModelOfOne) {
