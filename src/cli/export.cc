@@ -8,6 +8,7 @@
 #include "data/deploy_yaml.h"
 #include "formats/paddle/model_io.h"
 #include "models/inference.h"
+#include "models/inference_model.h"
 #include "models/models.h"
 #include "models/names.h"
 #include "quant/trained.h"
@@ -20,6 +21,7 @@ namespace fs = std::filesystem;
 
 struct Options {
   std::string model = "mobilenet_v3_small";
+  std::string model_dir;  // in place of it
   std::string pretrained;
   std::optional<int> num_classes;
   double width = 1.0;
@@ -32,29 +34,37 @@ struct Options {
   std::optional<std::string> interpolation;
 };
 
+// As int8 if the checkpoint is of quantization-aware training.
+Graph deployed(Graph graph, const paddle::StateDict& state, const Options& options) {
+  const std::vector<quant::TrainedLayer> layers = quant::trained_layers(graph, state);
+  return layers.empty() ? graph : quant::deployable(std::move(graph), layers, options.onnx_format);
+}
+
 // The network with the checkpoint's parameters.
 Graph load_network(const Options& options, const fs::path& checkpoint) {
   const std::string source = checkpoint.string();
   paddle::StateDict state = paddle::load_state_dict(checkpoint);
+  if (!options.model_dir.empty()) {
+    Graph graph = models::load_inference_model(options.model_dir).graph;
+    models::read_parameters_by_name(graph, state, source);
+    return deployed(std::move(graph), state, options);
+  }
   std::int64_t classes = models::num_classes_of(state, options.model, source);
   if (options.num_classes && *options.num_classes != classes)
     fail("--num-classes {}: {} has {} classes", *options.num_classes, source, classes);
   Graph graph = models::build_model(
       options.model, {.num_classes = classes, .img_size = options.img_size, .width = options.width});
   models::ReadResult result = models::read_parameters(graph, state, options.model, source);
-  const std::vector<quant::TrainedLayer> layers = quant::trained_layers(graph, state);
-  if (layers.empty()) {
+  if (quant::trained_layers(graph, state).empty())
     models::check_all_used(result, state, options.model, source);
-    return graph;
-  }
-  return quant::deployable(std::move(graph), layers, options.onnx_format);
+  return deployed(std::move(graph), state, options);
 }
 
 // As in training, if there is a deploy.yaml beside the checkpoint; else ImageNet's 256 and 224, in
 // proportion.
 Preprocess preprocess_for(const Options& options, const fs::path& checkpoint) {
   Preprocess preprocess = load_deploy_yaml(checkpoint).value_or(Preprocess());
-  if (preprocess.crop_size != options.img_size) {
+  if (options.model_dir.empty() && preprocess.crop_size != options.img_size) {
     preprocess.crop_size = options.img_size;
     preprocess.resize_size = std::min(options.img_size * 256 / 224, kMaxPreprocessSize);
   }
@@ -87,6 +97,8 @@ std::function<int()> declare_export(Args& args) {
   args.group("Network");
   args.add("model", &options->model, "NAME",
            fmt::format("which network the checkpoint is of: {}", fmt::join(models::model_names(), ", ")));
+  args.add("model-dir", &options->model_dir, "MODEL",
+           "of an inference model that was trained on with `octet train --model-dir`: that model");
   args.add("pretrained", &options->pretrained, "FILE_OR_DIR",
            "the checkpoint, with or without its ending .pdparams; of a directory, best.pdparams or else "
            "latest.pdparams")

@@ -243,6 +243,18 @@ ReadResult read_parameters(Graph& graph, const StateDict& state, std::string_vie
   return result;
 }
 
+void read_parameters_by_name(Graph& graph, const paddle::StateDict& state, std::string_view source) {
+  for (Value& value : graph.values) {
+    if (!value.is_constant() || value.dtype != DType::kFloat32) continue;
+    const Tensor* tensor = state.find(value.name);
+    if (!tensor) fail("{}: no {} in it; is it a checkpoint of another network?", source, value.name);
+    if (tensor->shape() != value.shape)
+      fail("{}: {} is {}, and the network's is {}; is it a checkpoint of another network?", source,
+           value.name, to_string(tensor->shape()), to_string(value.shape));
+    value.constant = tensor->clone();
+  }
+}
+
 void check_all_used(const ReadResult& result, const StateDict& state, std::string_view model,
                     std::string_view source) {
   std::vector<std::string> tensors;

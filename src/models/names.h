@@ -44,6 +44,9 @@ struct ReadResult {
 ReadResult read_parameters(Graph& graph, const paddle::StateDict& state, std::string_view model,
                            std::string_view source, Head head = Head::kMustFit);
 
+// The same for any graph, by the names of its own constants, with copies of the tensors.
+void read_parameters_by_name(Graph& graph, const paddle::StateDict& state, std::string_view source);
+
 // For who expects a checkpoint to hold nothing else: an Error when there are unused tensors.
 void check_all_used(const ReadResult& result, const paddle::StateDict& state, std::string_view model,
                     std::string_view source);

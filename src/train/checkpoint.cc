@@ -187,15 +187,7 @@ bool load_parameters(Graph& graph, const StateDict& state, const fs::path& path,
                                 new_head ? models::Head::kMayDiffer : models::Head::kMustFit);
     return !result.head_was_read;
   }
-  for (Value& value : graph.values) {
-    if (!value.is_constant() || value.dtype != DType::kFloat32) continue;
-    const Tensor* tensor = state.find(value.name);
-    if (!tensor) fail("{}: no {} in it; is it a checkpoint of another network?", path.string(), value.name);
-    if (tensor->shape() != value.shape)
-      fail("{}: {} is {}, and the network's is {}; is it a checkpoint of another network?", path.string(),
-           value.name, to_string(tensor->shape()), to_string(value.shape));
-    value.constant = tensor->clone();
-  }
+  models::read_parameters_by_name(graph, state, path.string());
   return false;
 }
 

@@ -13,10 +13,10 @@
 #include "data/deploy_yaml.h"
 #include "formats/paddle/model_io.h"
 #include "models/inference.h"
+#include "models/inference_model.h"
 #include "quant/points.h"
 #include "runtime/executor.h"
 #include "train/convert.h"
-#include "train/inference_model.h"
 #include "train/network.h"
 #include "train/optimizer.h"
 
@@ -64,7 +64,8 @@ class Distiller {
   explicit Distiller(const DistillOptions& options)
       : options_(options),
         pool_(options.threads > 0 ? options.threads : default_threads()),
-        model_(load_inference_model(options.model, {options.model_filename, options.params_filename})),
+        model_(
+            models::load_inference_model(options.model, {options.model_filename, options.params_filename})),
         teacher_(model_.graph, at::kCPU),
         student_(model_.graph, at::kCPU),
         deployed_teacher_(prepare(model_.graph, {}), pool_),
@@ -219,7 +220,7 @@ class Distiller {
 
   const DistillOptions& options_;
   ThreadPool pool_;
-  const InferenceModel model_;
+  const models::InferenceModel model_;
   Network teacher_, student_;
   Session deployed_teacher_;
   Dataset dataset_, training_, held_back_;

@@ -12,6 +12,7 @@
 #include "formats/paddle/model_io.h"
 #include "graph/op_table.h"
 #include "models/inference.h"
+#include "models/inference_model.h"
 #include "models/models.h"
 #include "models/names.h"
 #include "report/visualdl.h"
@@ -19,7 +20,6 @@
 #include "train/convert.h"
 #include "train/device.h"
 #include "train/evaluate.h"
-#include "train/inference_model.h"
 #include "train/reducer.h"
 #include "train/schedule.h"
 
@@ -181,7 +181,7 @@ class Trainer {
     if (!weights.empty()) state = paddle::load_state_dict(weights);
     Graph graph;
     if (!options_.model_dir.empty()) {
-      graph = load_inference_model(options_.model_dir).graph;
+      graph = models::load_inference_model(options_.model_dir).graph;
       if (!weights.empty()) load_parameters(graph, state, weights, names_, false);
     } else {
       const bool is_continued = !options_.resume.empty() || options_.test_only;

@@ -62,6 +62,26 @@ TEST(QatProgram, PrintsTheAccuracyThatIsDeployed) {
   }
 }
 
+TEST(QatProgram, TrainsAnInferenceModel) {
+  const Pictures pictures;
+  ASSERT_EQ(pictures.train(kNetwork + "--epochs 1").exit_code, 0);
+  const std::string export_it = "octet export --pretrained out/latest --save-inference-dir ";
+  ASSERT_EQ(
+      run_in(pictures, export_it + "float --model mobilenet_v3_small --width 0.5 --img-size 32").exit_code,
+      0);
+  const ProgramResult result = run_in(
+      pictures,
+      "octet train --model-dir float --data-path data --img-size 32 -b 8 --epochs 1 --lr 0.005 --threads 1 "
+      "--device cpu --pact_quant --output-dir out");
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_EQ(evaluated(pictures, "out/qat_inference.pdmodel"), last_accuracy(result.out));
+  const ProgramResult exported = run_in(pictures, export_it + "int8 --model-dir float");
+  ASSERT_EQ(exported.exit_code, 0) << exported.err;
+  EXPECT_EQ(evaluated(pictures, "int8"), last_accuracy(result.out));
+  EXPECT_TRUE(same_bytes(pictures / "int8/inference.pdiparams", pictures / "out/qat_inference.pdiparams"));
+  expect_one_error(run_in(pictures, export_it + "int8 --model-dir int8"), {"quantized already"});
+}
+
 TEST(QatProgram, GoesOnAfterAStopAsIfThereHadBeenNone) {
   const Pictures pictures;
   const std::string flags = kQuantized + "--epochs 2 -b 4 ";

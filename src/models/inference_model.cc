@@ -1,4 +1,4 @@
-#include "train/inference_model.h"
+#include "models/inference_model.h"
 
 #include <algorithm>
 
@@ -6,7 +6,7 @@
 #include "formats/paddle/model_io.h"
 #include "graph/op_table.h"
 
-namespace octet::train {
+namespace octet::models {
 
 namespace {
 
@@ -41,4 +41,4 @@ InferenceModel load_inference_model(const std::string& path, const ModelFiles& f
   return model;
 }
 
-}  // namespace octet::train
+}  // namespace octet::models

@@ -4,7 +4,7 @@
 #include "graph/graph.h"
 #include "octet/model.h"
 
-namespace octet::train {
+namespace octet::models {
 
 // An inference model, to be trained. It ends with softmax most often; the loss wants what comes before.
 struct InferenceModel {
@@ -15,4 +15,4 @@ struct InferenceModel {
 // An Error when the model is quantized already, or has several inputs.
 InferenceModel load_inference_model(const std::string& path, const ModelFiles& files = {});
 
-}  // namespace octet::train
+}  // namespace octet::models
