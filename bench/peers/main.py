@@ -18,6 +18,7 @@ import json
 import os
 import pathlib
 import select
+import signal
 import statistics
 import subprocess
 import sys
@@ -109,7 +110,15 @@ class Worker:
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.errors, text=True,
                                         env=environment, preexec_fn=lambda: os.sched_setaffinity(0, cores))
         self.hello = self.answer()
+        self.sleep()
         self.times = []
+
+    def sleep(self):
+        """Some engines' threads go on looking for work after a run, and would take the second core from the next engine."""
+        self.process.send_signal(signal.SIGSTOP)
+
+    def wake(self):
+        self.process.send_signal(signal.SIGCONT)
 
     def answer(self):
         ready, _, _ = select.select([self.process.stdout], [], [], LINE_TIMEOUT)
@@ -122,12 +131,16 @@ class Worker:
         raise RuntimeError(reason)
 
     def run(self, count):
+        self.wake()
         self.process.stdin.write(f"{count}\n")
         self.process.stdin.flush()
-        return self.answer()
+        answer = self.answer()
+        self.sleep()
+        return answer
 
     def close(self):
         """Ends it in order; returns what it has to say at the end."""
+        self.wake()
         self.process.stdin.close()
         farewell = self.answer()
         self.process.wait()
