@@ -34,30 +34,28 @@ struct Options {
   std::optional<std::string> interpolation;
 };
 
-// As int8 if the checkpoint is of quantization-aware training.
-Graph deployed(Graph graph, const paddle::StateDict& state, const Options& options) {
-  const std::vector<quant::TrainedLayer> layers = quant::trained_layers(graph, state);
-  return layers.empty() ? graph : quant::deployable(std::move(graph), layers, options.onnx_format);
-}
-
-// The network with the checkpoint's parameters.
+// The network with the checkpoint's parameters; as int8 if that is of quantization-aware training.
 Graph load_network(const Options& options, const fs::path& checkpoint) {
   const std::string source = checkpoint.string();
+  const bool is_imported = !options.model_dir.empty();
   paddle::StateDict state = paddle::load_state_dict(checkpoint);
-  if (!options.model_dir.empty()) {
-    Graph graph = models::load_inference_model(options.model_dir).graph;
+  Graph graph;
+  models::ReadResult result;
+  if (is_imported) {
+    graph = models::load_inference_model(options.model_dir).graph;
     models::read_parameters_by_name(graph, state, source);
-    return deployed(std::move(graph), state, options);
+  } else {
+    std::int64_t classes = models::num_classes_of(state, options.model, source);
+    if (options.num_classes && *options.num_classes != classes)
+      fail("--num-classes {}: {} has {} classes", *options.num_classes, source, classes);
+    graph = models::build_model(
+        options.model, {.num_classes = classes, .img_size = options.img_size, .width = options.width});
+    result = models::read_parameters(graph, state, options.model, source);
   }
-  std::int64_t classes = models::num_classes_of(state, options.model, source);
-  if (options.num_classes && *options.num_classes != classes)
-    fail("--num-classes {}: {} has {} classes", *options.num_classes, source, classes);
-  Graph graph = models::build_model(
-      options.model, {.num_classes = classes, .img_size = options.img_size, .width = options.width});
-  models::ReadResult result = models::read_parameters(graph, state, options.model, source);
-  if (quant::trained_layers(graph, state).empty())
-    models::check_all_used(result, state, options.model, source);
-  return deployed(std::move(graph), state, options);
+  const std::vector<quant::TrainedLayer> layers = quant::trained_layers(graph, state);
+  if (!layers.empty()) return quant::deployable(std::move(graph), layers, options.onnx_format);
+  if (!is_imported) models::check_all_used(result, state, options.model, source);
+  return graph;
 }
 
 // As in training, if there is a deploy.yaml beside the checkpoint; else ImageNet's 256 and 224, in

@@ -39,11 +39,7 @@ struct Options {
 std::vector<std::string> split_lists(const std::vector<std::string>& words) {
   std::vector<std::string> result;
   for (const std::string& word : words)
-    for (std::size_t at = 0; at <= word.size();) {
-      std::size_t end = std::min(word.find(',', at), word.size());
-      if (end > at) result.push_back(word.substr(at, end - at));
-      at = end + 1;
-    }
+    for (std::string& part : split(word, ",")) result.push_back(std::move(part));
   return result;
 }
 
