@@ -34,7 +34,7 @@ from environments import CACHE, HERE, say
 ROOT = HERE.parents[1]
 RESULTS = ROOT / "bench" / "results"
 ROUNDS = 12
-WARM_UP = 2  # untimed runs at the beginning of a turn: another engine has just emptied the caches
+WARM_UP_MS = 30  # untimed runs at the beginning of a turn, at least two: others have emptied the caches, and threads find their cores
 SLOW_MS = 1000  # a model that takes longer than this runs once a turn
 LOAD_STARTS = 5  # fresh processes for the time from the start of loading to the first result
 LOAD_MODEL = "mobilenet_v3_small"
@@ -182,7 +182,7 @@ def measure(model, threads, folder, failures, options):
     turns = {}
     for worker in workers:
         ms = min(ms for ms, _, _ in worker.run(3))
-        turns[worker] = (0, 1) if ms > SLOW_MS else (WARM_UP, -(-options.runs // rounds))
+        turns[worker] = (0, 1) if ms > SLOW_MS else (max(2, round(WARM_UP_MS / ms)), -(-options.runs // rounds))
     for _ in range(rounds):
         for worker in list(workers):
             warm_up, count = turns[worker]
@@ -191,8 +191,6 @@ def measure(model, threads, folder, failures, options):
             except RuntimeError as error:
                 rows.append({"engine": worker.engine, "precision": worker.precision, "failed": str(error)})
                 workers.remove(worker)
-            if threads > 1:
-                time.sleep(0.25)  # the threads of some engines spin for a fifth of a second before they sleep
     for worker in workers:
         ms, cpu_ms, preempted = zip(*worker.times)
         rows.append({
