@@ -14,7 +14,7 @@ constexpr std::int64_t kMaxMergedChannels = 16;
 
 struct PackedConv : Prepared {
   PackedProduct product;
-  LeftWays ways;
+  LeftWay way;
 };
 
 // The left side of a convolution with `channels` channels in a group and kernel_h x kernel_w taps.
@@ -34,21 +34,17 @@ std::shared_ptr<const Prepared> prepare_conv(const PrepareArgs& args) {
   std::int64_t kernel_h = weight.dim(2), kernel_w = weight.dim(3);
   std::int64_t groups = attr<std::int64_t>(args.node, "groups"), per_group = columns / groups;
   ops::Window window = ops::conv_window(args.node, kUnknown, kUnknown, kernel_h, kernel_w);
-  for (bool wide : {false, true}) {
-    packed->ways.merged[wide] = channels % (wide ? 2 : 4) != 0 && channels <= kMaxMergedChannels &&
-                                groups == 1 && window.x.dilation == 1;
-    (wide ? packed->product.wide : packed->product.narrow) =
-        conv_form(channels, kernel_h, kernel_w, packed->ways.merged[wide]);
-  }
+  packed->way.copied = channels % 4 != 0;
+  packed->way.merged =
+      packed->way.copied && channels <= kMaxMergedChannels && groups == 1 && window.x.dilation == 1;
+  packed->product.form = conv_form(channels, kernel_h, kernel_w, packed->way.merged);
   Rescaling rescaling(args);
   std::int64_t step = channels * kernel_h * kernel_w;
   for (std::int64_t g = 0; g < groups; ++g)
     pack_panels(args.simd->i8.features,
                 {weight.data<std::int8_t>().data() + g * per_group * step, step, per_group},
                 left_range(args.node), rescaling, g * per_group, g * channels, packed->product);
-  packed->ways.copied[0] = channels % 4 != 0 && packed->product.uses(false);
-  packed->ways.copied[1] = packed->product.uses(true);
-  packed->product.drop_offsets();
+  packed->product.form.offsets = {};
   return packed;
 }
 
@@ -59,12 +55,11 @@ std::shared_ptr<const Prepared> prepare_matmul(const PrepareArgs& args) {
   std::int64_t inner = weight.dim(transposed ? 1 : 0), columns = weight.dim(transposed ? 0 : 1);
   LeftForm form{.segments = 1, .length = inner, .offsets = {}};
   for (std::int64_t i = 0; i < inner; ++i) form.offsets.push_back(transposed ? i : i * columns);
-  packed->product.narrow = packed->product.wide = std::move(form);
+  packed->product.form = std::move(form);
   pack_panels(args.simd->i8.features, {weight.data<std::int8_t>().data(), transposed ? inner : 1, columns},
               left_range(args.node), Rescaling(args), 0, 0, packed->product);
-  packed->ways.copied[0] = inner % 4 != 0 && packed->product.uses(false);
-  packed->ways.copied[1] = packed->product.uses(true);
-  packed->product.drop_offsets();
+  packed->way.copied = inner % 4 != 0;
+  packed->product.form.offsets = {};
   return packed;
 }
 
@@ -72,17 +67,17 @@ std::shared_ptr<const Prepared> prepare_matmul(const PrepareArgs& args) {
 struct Convolution {
   Convolution(const KernelArgs& args, const ops::Window& window, std::int64_t batch, std::int64_t channels)
       : packed(static_cast<const PackedConv&>(*args.prepared)),
-        sides(packed.ways, window, batch, channels),
+        left(packed.way, window, batch, channels),
         rows(batch * window.y.out * window.x.out),
         chunk(chunk_rows(args, packed.product, rows)) {}
 
   std::size_t scratch(const KernelArgs& args) const {
-    return sides.bytes() + product_scratch(packed.product, chunk, args.pool.threads());
+    return left.bytes() + product_scratch(packed.product, chunk, args.pool.threads());
   }
 
   void run(const KernelArgs& args) {
     if (rows == 0 || packed.product.panels.empty()) return;
-    sides.fill(args, args.scratch.data());
+    left.fill(args, args.scratch.data());
     std::int64_t columns = args.outputs[0].size() / rows;
     Product product{.packed = packed.product,
                     .chunks = (rows + chunk - 1) / chunk,
@@ -92,15 +87,15 @@ struct Convolution {
                           return Chunk{std::min(chunk, rows - i * chunk), i * chunk * columns, columns};
                         },
                     .point =
-                        [&](std::int64_t i, bool wide, const std::int8_t** pointers) {
-                          sides.images[wide].point(args.simd->i8, i * chunk,
-                                                   std::min(chunk, rows - i * chunk), chunk, pointers);
+                        [&](std::int64_t i, const std::int8_t** pointers) {
+                          left.image.point(args.simd->i8, i * chunk, std::min(chunk, rows - i * chunk), chunk,
+                                           pointers);
                         }};
-    run_product(args, product, args.scratch.data() + sides.bytes());
+    run_product(args, product, args.scratch.data() + left.bytes());
   }
 
   const PackedConv& packed;
-  LeftSides sides;
+  LeftSide left;
   std::int64_t rows, chunk;
 };
 

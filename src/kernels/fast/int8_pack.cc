@@ -1,6 +1,7 @@
 #include "kernels/fast/int8_pack.h"
 
 #include <algorithm>
+#include <limits>
 
 namespace octet::fast {
 namespace {
@@ -23,7 +24,7 @@ std::vector<int> split_vectors(std::int64_t vectors) {
 // with such a part are multiplied a second time, with that part.
 struct SplitWeights {
   SplitWeights(const WeightColumns& weights, const LeftForm& form)
-      : units(form.units(false)), segments(form.segments), columns(weights.count) {
+      : units(form.units()), segments(form.segments), columns(weights.count) {
     once.resize(static_cast<std::size_t>(columns * segments * units * 4));
     again.resize(once.size());
     for (std::int64_t i = 0; i < segments * form.length; ++i) {
@@ -49,6 +50,12 @@ struct SplitWeights {
       unit += count;
     }
     return true;
+  }
+
+  // For kOpposed, which can't negate either of two weights of -128.
+  void split_lowest() {
+    for (std::size_t pair = 0; pair < once.size(); pair += 2)
+      if (once[pair] == -128 && once[pair + 1] == -128) std::swap(once[pair], again[pair]);
   }
 
   bool comes_again(std::int64_t unit) const {
@@ -120,35 +127,46 @@ KindWeights choose_kind(const simd::Int8Features& features, const WeightColumns&
                         const LeftForm& form, LeftRange range) {
   SplitWeights plain(columns, form);
   if (features.dot) return {Int8Kind::kDot, std::move(plain)};
-  // Times that were measured: of a unit in each kind, of one that comes again, of finding the negatives.
-  constexpr std::int64_t kWide = 14, kFlips = 13, kFlips2 = 11, kPairs = 10, kPairs2 = 8;
-  constexpr std::int64_t kAgain = 14, kNegatives = 30;
-  std::int64_t units = form.segments * form.units(false), best = kWide * units;
-  KindWeights found = {Int8Kind::kWide, plain};
-  auto consider = [&](Int8Kind kind, std::int64_t at_once, std::int64_t time, bool flips) {
-    time = time * units + (flips ? kNegatives : 0);
+  // Times that were measured: of a unit in each kind, and of one that comes again.
+  constexpr std::int64_t kOpposed = 11, kPairs = 10, kPairs2 = 8, kAgain = 14;
+  std::int64_t units = form.segments * form.units(), best = std::numeric_limits<std::int64_t>::max();
+  KindWeights found = {Int8Kind::kPairs, plain};
+  if (features.opposed) {
+    found.kind = Int8Kind::kOpposed;
+    found.weights.split_lowest();
+    best = kOpposed * units + kAgain * static_cast<std::int64_t>(found.weights.units_again().size());
+  }
+  auto consider = [&](Int8Kind kind, std::int64_t at_once, std::int64_t time) {
+    time *= units;
     if (time >= best) return;
     SplitWeights weights = plain;
-    if (!weights.split(PairLimits(features, range, flips), at_once, (best - time) / kAgain)) return;
+    if (!weights.split(PairLimits(features, range), at_once, (best - time) / kAgain)) return;
     time += kAgain * static_cast<std::int64_t>(weights.units_again().size());
     if (time >= best) return;
     best = time;
     found = {kind, std::move(weights)};
   };
-  if (features.pairs2) consider(Int8Kind::kPairs2, 2, kPairs2, false);
-  consider(Int8Kind::kPairs, 1, kPairs, false);
-  if (features.flips) consider(Int8Kind::kFlips2, 2, kFlips2, true);
-  if (features.flips) consider(Int8Kind::kFlips, 1, kFlips, true);
+  if (features.pairs2) consider(Int8Kind::kPairs2, 2, kPairs2);
+  consider(Int8Kind::kPairs, 1, kPairs);
   return found;
 }
 
-void pack_wide(const WeightColumns& weights, const LeftForm& form, std::int64_t width, std::int16_t* to) {
-  for (std::int64_t c = 0; c < weights.count; ++c)
-    for (std::int64_t i = 0; i < form.segments * form.length; ++i) {
-      std::int64_t unit = i / form.length * form.units(true) + i % form.length / 2;
-      to[(unit * width + c) * 2 + i % form.length % 2] =
-          weights.data[c * weights.step + form.offsets[static_cast<std::size_t>(i)]];
+// Packs a unit's 4 weights of a column of a kOpposed panel, with what inverts their left sides. Returns what
+// all the left sides together add to the sum when they are 0.
+std::int32_t pack_opposed(const std::int8_t* weights, std::int8_t* inversions, std::int8_t* to) {
+  constexpr std::int8_t kUp = -128, kRound = 127;  // x ^ kUp is x + 128 as a uint8, and x ^ kRound is 127 - x
+  std::int32_t sum = 0;
+  for (int i = 0; i < 4; i += 2) {
+    std::copy_n(weights + i, 2, to + i);
+    std::fill_n(inversions + i, 2, kUp);
+    if ((to[i] < 0) == (to[i + 1] < 0)) {
+      int turned = to[i] == -128 ? i + 1 : i;
+      to[turned] = static_cast<std::int8_t>(-to[turned]);
+      inversions[turned] = kRound;
     }
+    for (int j : {i, i + 1}) sum += to[j] * (inversions[j] == kUp ? 128 : 127);
+  }
+  return sum;
 }
 
 }  // namespace
@@ -165,15 +183,6 @@ bool can_pack(const PrepareArgs& args) {
   return constant(1) && constant(2) && (!args.value(3) || constant(3)) && !constant(0) && !constant(5);
 }
 
-bool PackedProduct::uses(bool is_wide) const {
-  return std::any_of(panels.begin(), panels.end(),
-                     [&](const PackedPanel& panel) { return panel.wide() == is_wide; });
-}
-
-void PackedProduct::drop_offsets() {
-  for (LeftForm* form : {&narrow, &wide}) form->offsets = {};
-}
-
 void pack_panels(const simd::Int8Features& features, const WeightColumns& weights, LeftRange range,
                  const Rescaling& rescaling, std::int64_t first, std::int64_t offset,
                  PackedProduct& product) {
@@ -184,7 +193,7 @@ void pack_panels(const simd::Int8Features& features, const WeightColumns& weight
     PackedPanel packed;
     packed.first = first + done;
     packed.offset = offset;
-    KindWeights chosen = choose_kind(features, columns, product.narrow, range);
+    KindWeights chosen = choose_kind(features, columns, product.form, range);
     const SplitWeights& split = chosen.weights;
     packed.panel.kind = chosen.kind;
     packed.panel.vectors = vectors;
@@ -195,11 +204,13 @@ void pack_panels(const simd::Int8Features& features, const WeightColumns& weight
     else if (packed.panel.kind == Int8Kind::kPairs || packed.panel.kind == Int8Kind::kPairs2)
       packed.panel.shift = static_cast<std::int8_t>(PairLimits(features, range).shift);
 
-    const LeftForm& form = product.form(packed.wide());
+    const LeftForm& form = product.form;
+    const bool opposed = packed.panel.kind == Int8Kind::kOpposed;
     std::vector<std::int64_t> units_again = split.units_again();
-    std::int64_t units = form.units(packed.wide()), again = static_cast<std::int64_t>(units_again.size());
+    std::int64_t units = form.units(), again = static_cast<std::int64_t>(units_again.size());
     std::int64_t header = width * static_cast<std::int64_t>(sizeof(std::int32_t) + 2 * sizeof(float));
-    std::int64_t all_units = (form.segments * units + again) * width * 4;
+    std::int64_t vector = features.lanes * 4, unit_bytes = vectors * vector * (opposed ? 2 : 1);
+    std::int64_t all_units = (form.segments * units + again) * unit_bytes;
     std::int64_t table = (form.segments + again) * static_cast<std::int64_t>(sizeof(std::int32_t));
     packed.memory = Tensor(DType::kInt8, {header + all_units + table});
     std::int8_t* memory = packed.memory.mutable_data<std::int8_t>().data();
@@ -224,21 +235,26 @@ void pack_panels(const simd::Int8Features& features, const WeightColumns& weight
       if (!rescaling.bias.empty()) bias[c] = rescaling.bias.data<float>()[at];
       for (std::int64_t offset_of : form.offsets) init[c] -= shift * column[offset_of];
     }
-    if (packed.wide()) {
-      pack_wide(columns, form, width, reinterpret_cast<std::int16_t*>(to));
-    } else {
-      auto put = [&](const std::vector<std::int8_t>& weights, std::int64_t unit) {
-        for (std::int64_t c = 0; c < count; ++c) std::copy_n(&weights[split.index(c, unit)], 4, to + 4 * c);
-        to += 4 * width;
-      };
-      auto next = units_again.begin();
-      for (std::int64_t s = 0; s < form.segments; ++s) {
-        for (std::int64_t u = 0; u < units; ++u) put(split.once, s * units + u);
-        std::int32_t& counter = *second++;
-        for (; next != units_again.end() && *next < (s + 1) * units; ++next, ++counter) {
-          *second++ = static_cast<std::int32_t>(*next - s * units);
-          put(split.again, *next);
+    auto put = [&](const std::vector<std::int8_t>& of_units, std::int64_t unit) {
+      for (std::int64_t c = 0; c < count; ++c) {
+        const std::int8_t* from = &of_units[split.index(c, unit)];
+        std::int8_t* at = to + 4 * c;
+        if (opposed) {
+          at += c / features.lanes * vector;
+          init[c] -= pack_opposed(from, at, at + vector);
+        } else {
+          std::copy_n(from, 4, at);
         }
+      }
+      to += unit_bytes;
+    };
+    auto next = units_again.begin();
+    for (std::int64_t s = 0; s < form.segments; ++s) {
+      for (std::int64_t u = 0; u < units; ++u) put(split.once, s * units + u);
+      std::int32_t& counter = *second++;
+      for (; next != units_again.end() && *next < (s + 1) * units; ++next, ++counter) {
+        *second++ = static_cast<std::int32_t>(*next - s * units);
+        put(split.again, *next);
       }
     }
     product.panels.push_back(std::move(packed));

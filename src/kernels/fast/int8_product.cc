@@ -11,10 +11,6 @@ namespace {
 constexpr std::int64_t kTasksPerThread = 4;  // so that a thread that is held up does not hold up all
 constexpr std::int64_t kMinRows = 40;        // less is not worth its pointers
 
-std::int64_t most_segments(const PackedProduct& packed) {
-  return std::max(packed.narrow.segments, packed.wide.segments);
-}
-
 std::int64_t ceil_div(std::int64_t a, std::int64_t b) {
   return (a + b - 1) / b;
 }
@@ -26,10 +22,9 @@ std::size_t aligned(std::int64_t bytes) {
   return static_cast<std::size_t>((bytes + 63) / 64 * 64);
 }
 
-// The pointers to the rows of a chunk, and one integer for each of its rows.
+// The pointers to the rows of a chunk.
 std::size_t task_scratch(const PackedProduct& packed, std::int64_t chunk_rows) {
-  std::size_t row = static_cast<std::size_t>(most_segments(packed)) * sizeof(void*) + sizeof(std::int32_t);
-  return aligned(chunk_rows * static_cast<std::int64_t>(row));
+  return aligned(chunk_rows * packed.form.segments * static_cast<std::int64_t>(sizeof(void*)));
 }
 
 }  // namespace
@@ -94,45 +89,36 @@ void LeftImage::point(const simd::Int8Routines& routines, std::int64_t first, st
   }
 }
 
-LeftSides::LeftSides(const LeftWays& ways, const ops::Window& window, std::int64_t batch,
-                     std::int64_t channels)
-    : window_(window), batch_(batch), channels_(channels), zero_bytes_(aligned(2 * channels + kSlack)) {
-  for (bool wide : {false, true}) {
-    LeftImage& image = images[wide];
-    image.window = window;
-    if (ways.merged[wide])
-      for (ops::WindowAxis* axis : {&image.window.y, &image.window.x}) {
-        axis->in = (axis->out - 1) * axis->stride + (axis->kernel - 1) * axis->dilation + 1;
-        axis->before = axis->after = 0;
-      }
-    image.pixel = channels * (wide ? 2 : 1);
-    image.row = image.window.x.in * image.pixel;
-    image.image = image.window.y.in * image.row;
-    if (ways.merged[wide]) image.window.x.kernel = 1;
-    if (ways.copied[wide]) copy_bytes_[wide] = aligned(batch * image.image + kSlack);
-  }
+LeftSide::LeftSide(LeftWay way, const ops::Window& window, std::int64_t batch, std::int64_t channels)
+    : window_(window), batch_(batch), channels_(channels), zero_bytes_(aligned(channels + kSlack)) {
+  image.window = window;
+  if (way.merged)
+    for (ops::WindowAxis* axis : {&image.window.y, &image.window.x}) {
+      axis->in = (axis->out - 1) * axis->stride + (axis->kernel - 1) * axis->dilation + 1;
+      axis->before = axis->after = 0;
+    }
+  image.pixel = channels;
+  image.row = image.window.x.in * image.pixel;
+  image.image = image.window.y.in * image.row;
+  if (way.merged) image.window.x.kernel = 1;
+  if (way.copied) copy_bytes_ = aligned(batch * image.image + kSlack);
 }
 
-std::size_t LeftSides::bytes() const {
-  return zero_bytes_ + copy_bytes_[0] + copy_bytes_[1];
+std::size_t LeftSide::bytes() const {
+  return zero_bytes_ + copy_bytes_;
 }
 
-void LeftSides::fill(const KernelArgs& args, std::byte* memory) {
+void LeftSide::fill(const KernelArgs& args, std::byte* memory) {
   auto* zeros = reinterpret_cast<std::int8_t*>(memory);
   std::memset(zeros, 0, zero_bytes_);
-  std::int8_t* at = zeros + zero_bytes_;
-  for (bool wide : {false, true}) {
-    images[wide].zeros = zeros;
-    images[wide].data = args.inputs[0]->data<std::int8_t>().data();
-    if (copy_bytes_[wide] == 0) continue;
-    copy(args, wide, at);
-    images[wide].data = at;
-    at += copy_bytes_[wide];
-  }
+  image.zeros = zeros;
+  image.data = args.inputs[0]->data<std::int8_t>().data();
+  if (copy_bytes_ == 0) return;
+  copy(args, zeros + zero_bytes_);
+  image.data = zeros + zero_bytes_;
 }
 
-void LeftSides::copy(const KernelArgs& args, bool wide, std::int8_t* to) const {
-  const LeftImage& image = images[wide];
+void LeftSide::copy(const KernelArgs& args, std::int8_t* to) const {
   const std::int8_t* x = args.inputs[0]->data<std::int8_t>().data();
   auto clear = [](std::int8_t* at, std::int64_t bytes) {
     std::memset(at, 0, static_cast<std::size_t>(bytes));
@@ -155,10 +141,7 @@ void LeftSides::copy(const KernelArgs& args, bool wide, std::int8_t* to) const {
       const std::int8_t* from = x + (r / height * window_.y.in + y) * window_.x.in * channels_;
       std::int8_t* begin = row + left * image.pixel;
       clear(row, left * image.pixel);
-      if (wide)
-        args.simd->i8.widen(from, reinterpret_cast<std::int16_t*>(begin), used * channels_);
-      else
-        std::memcpy(begin, from, static_cast<std::size_t>(used * channels_));
+      std::memcpy(begin, from, static_cast<std::size_t>(used * channels_));
       clear(begin + used * image.pixel, (width - left - used) * image.pixel);
     }
   });
@@ -167,9 +150,7 @@ void LeftSides::copy(const KernelArgs& args, bool wide, std::int8_t* to) const {
 
 std::int64_t chunk_rows(const KernelArgs& args, const PackedProduct& packed, std::int64_t rows) {
   constexpr std::int64_t kBytes = 256 << 10, kMaxRows = 1000;
-  std::int64_t row_bytes = std::max(packed.narrow.segments * packed.narrow.units(false),
-                                    packed.wide.segments * packed.wide.units(true)) *
-                           4;
+  std::int64_t row_bytes = packed.form.segments * packed.form.units() * 4;
   std::int64_t columns = args.outputs[0].size() / std::max<std::int64_t>(rows, 1);
   if (args.input(5)) row_bytes += columns * static_cast<std::int64_t>(sizeof(float));
   for (const Tensor& output : args.outputs)
@@ -197,35 +178,22 @@ void run_product(const KernelArgs& args, const Product& product, std::byte* scra
   args.pool.parallel_for(tasks, [&](std::int64_t task) {
     auto* pointers = reinterpret_cast<const std::int8_t**>(
         scratch + static_cast<std::size_t>(task) * task_scratch(packed, product.chunk_rows));
-    auto* negatives = reinterpret_cast<std::int32_t*>(pointers + most_segments(packed) * product.chunk_rows);
     for (std::int64_t piece = task; piece < pieces; piece += tasks) {
       std::int64_t index = piece / parts, part = piece % parts;
       Chunk chunk = product.chunk(index);
       if (chunk.rows == 0) continue;
-      for (bool wide : {false, true}) {
-        const LeftForm& form = packed.form(wide);
-        bool pointed = false;
-        std::int64_t summed = -1;  // the offset whose `negatives` are known
-        for (std::int64_t p = part * panels / parts; p < (part + 1) * panels / parts; ++p) {
-          const PackedPanel& panel = packed.panels[static_cast<std::size_t>(p)];
-          if (panel.wide() != wide) continue;
-          if (!pointed) product.point(index, wide, pointers);
-          pointed = true;
-          simd::Int8Rows rows = {.pointers = pointers,
-                                 .stride = product.chunk_rows,
-                                 .offset = panel.offset * (wide ? 2 : 1),
-                                 .rows = chunk.rows,
-                                 .segments = form.segments,
-                                 .units = form.units(wide),
-                                 .negatives = negatives};
-          if (panel.flips() && panel.offset != summed) {
-            args.simd->i8.sum_negatives(rows, negatives);
-            summed = panel.offset;
-          }
-          simd::Int8Target target = advance(whole, chunk.at + panel.first);
-          target.stride = chunk.stride;
-          args.simd->i8.multiply(rows, panel.panel, target);
-        }
+      product.point(index, pointers);
+      for (std::int64_t p = part * panels / parts; p < (part + 1) * panels / parts; ++p) {
+        const PackedPanel& panel = packed.panels[static_cast<std::size_t>(p)];
+        simd::Int8Rows rows = {.pointers = pointers,
+                               .stride = product.chunk_rows,
+                               .offset = panel.offset,
+                               .rows = chunk.rows,
+                               .segments = packed.form.segments,
+                               .units = packed.form.units()};
+        simd::Int8Target target = advance(whole, chunk.at + panel.first);
+        target.stride = chunk.stride;
+        args.simd->i8.multiply(rows, panel.panel, target);
       }
     }
   });

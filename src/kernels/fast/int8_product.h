@@ -20,28 +20,28 @@ struct LeftImage {
              const std::int8_t** pointers) const;
 };
 
-// How the narrow [0] and the wide [1] form of a product read the image.
-struct LeftWays {
-  bool copied[2] = {};  // in scratch memory, as far as a panel wants this form
-  bool merged[2] = {};  // copied, with zeros around it: the taps of a kernel's row are one run
+// How a product reads the image.
+struct LeftWay {
+  bool copied = false;  // to scratch memory
+  bool merged = false;  // copied, with zeros around it: the taps of a kernel's row are one run
 };
 
-// Both forms of the left side of a convolution, with the memory they need.
-class LeftSides {
+// The left side of a convolution, with the memory it needs.
+class LeftSide {
  public:
-  LeftSides(const LeftWays& ways, const ops::Window& window, std::int64_t batch, std::int64_t channels);
+  LeftSide(LeftWay way, const ops::Window& window, std::int64_t batch, std::int64_t channels);
 
   std::size_t bytes() const;
-  void fill(const KernelArgs& args, std::byte* memory);  // makes the copies; `images` can be used then
+  void fill(const KernelArgs& args, std::byte* memory);  // makes the copy; `image` can be used then
 
-  LeftImage images[2];
+  LeftImage image;
 
  private:
-  void copy(const KernelArgs& args, bool wide, std::int8_t* to) const;
+  void copy(const KernelArgs& args, std::int8_t* to) const;
 
   ops::Window window_;
   std::int64_t batch_, channels_;
-  std::size_t zero_bytes_, copy_bytes_[2] = {};
+  std::size_t zero_bytes_, copy_bytes_ = 0;
 };
 
 // The input whose elements are read right before those of the outputs are written.
@@ -67,8 +67,8 @@ struct Product {
   const PackedProduct& packed;
   std::int64_t chunks = 0, chunk_rows = 0;
   std::function<Chunk(std::int64_t index)> chunk;
-  // Fills pointers[s * chunk_rows + r] for the segments s and rows r of a chunk, in a form of the left side.
-  std::function<void(std::int64_t index, bool wide, const std::int8_t** pointers)> point;
+  // Fills pointers[s * chunk_rows + r] for the segments s and rows r of a chunk.
+  std::function<void(std::int64_t index, const std::int8_t** pointers)> point;
 };
 
 // The rows of a chunk, so many that its left side and its results stay in the L2 cache while the panels go

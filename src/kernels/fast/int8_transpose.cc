@@ -28,7 +28,7 @@ struct Part {
 
 struct PackedTranspose : Prepared {
   std::vector<Part> parts;
-  LeftWays ways;
+  LeftWay way;
 };
 
 bool fits(const PrepareArgs& args) {
@@ -43,25 +43,23 @@ std::shared_ptr<const Prepared> prepare(const PrepareArgs& args) {
   std::int64_t groups = attr<std::int64_t>(args.node, "groups"), channels = weight.dim(0) / groups;
   std::int64_t per_group = weight.dim(1), kernel_w = weight.dim(3), taps = weight.dim(2) * kernel_w;
   ops::Window window = ops::conv_transpose_window(args.node, kUnknown, kUnknown, weight.dim(2), kernel_w);
+  packed->way.copied = channels % 4 != 0;
   Rescaling rescaling(args);
   for (std::int64_t ry = 0; ry < window.y.stride; ++ry)
     for (std::int64_t rx = 0; rx < window.x.stride; ++rx) {
       Part part{ry, rx, taps_of(window.y, ry), taps_of(window.x, rx), {}};
-      LeftForm& form = part.product.narrow;
+      LeftForm& form = part.product.form;
       form.segments = static_cast<std::int64_t>(part.y.size() * part.x.size());
       form.length = channels;
       for (Tap y : part.y)
         for (Tap x : part.x)
           for (std::int64_t c = 0; c < channels; ++c)
             form.offsets.push_back(c * per_group * taps + y.k * kernel_w + x.k);
-      part.product.wide = form;
       for (std::int64_t g = 0; g < groups; ++g)
         pack_panels(args.simd->i8.features,
                     {weight.data<std::int8_t>().data() + g * channels * per_group * taps, taps, per_group},
                     left_range(args.node), rescaling, g * per_group, g * channels, part.product);
-      packed->ways.copied[0] |= channels % 4 != 0 && part.product.uses(false);
-      packed->ways.copied[1] |= part.product.uses(true);
-      part.product.drop_offsets();
+      form.offsets = {};
       packed->parts.push_back(std::move(part));
     }
   return packed;
@@ -83,19 +81,19 @@ class Transpose {
       : packed_(static_cast<const PackedTranspose&>(*args.prepared)),
         window_(find_window(args)),
         batch_(args.inputs[0]->dim(0)),
-        sides_(packed_.ways, window_, batch_, args.inputs[0]->dim(1)),
+        left_(packed_.way, window_, batch_, args.inputs[0]->dim(1)),
         cells_((window_.x.out + window_.x.stride - 1) / window_.x.stride) {}
 
   std::size_t scratch(const KernelArgs& args) const {
     std::size_t most = 0;
     for (const Part& part : packed_.parts)
       most = std::max(most, product_scratch(part.product, cells_, args.pool.threads()));
-    return sides_.bytes() + most;
+    return left_.bytes() + most;
   }
 
   void run(const KernelArgs& args) {
     if (args.outputs[0].size() == 0) return;
-    sides_.fill(args, args.scratch.data());
+    left_.fill(args, args.scratch.data());
     std::int64_t columns = args.outputs[0].dim(1);
     for (const Part& part : packed_.parts) {
       Cells y(window_.y, part.remainder_y), x(window_.x, part.remainder_x);
@@ -109,10 +107,10 @@ class Transpose {
                             return Chunk{x.count, pixel * columns, window_.x.stride * columns};
                           },
                       .point =
-                          [&](std::int64_t i, bool wide, const std::int8_t** pointers) {
-                            point(args, part, i / y.count, y.cell + i % y.count, x, wide, pointers);
+                          [&](std::int64_t i, const std::int8_t** pointers) {
+                            point(args, part, i / y.count, y.cell + i % y.count, x, pointers);
                           }};
-      run_product(args, product, args.scratch.data() + sides_.bytes());
+      run_product(args, product, args.scratch.data() + left_.bytes());
     }
   }
 
@@ -123,8 +121,8 @@ class Transpose {
   }
 
   void point(const KernelArgs& args, const Part& part, std::int64_t image, std::int64_t cell_y,
-             const Cells& x, bool wide, const std::int8_t** pointers) const {
-    const LeftImage& left = sides_.images[wide];
+             const Cells& x, const std::int8_t** pointers) const {
+    const LeftImage& left = left_.image;
     for (Tap ty : part.y)
       for (Tap tx : part.x) {
         std::int64_t iy = cell_y - ty.shift, ix = x.cell - tx.shift;  // of the first cell
@@ -143,7 +141,7 @@ class Transpose {
   const PackedTranspose& packed_;
   ops::Window window_;
   std::int64_t batch_;
-  LeftSides sides_;
+  LeftSide left_;
   std::int64_t cells_;  // at most, in a row of a part
 };
 

@@ -6,10 +6,6 @@
 namespace octet::simd::OCTET_SIMD {
 namespace {
 
-void widen(const std::int8_t* x, std::int16_t* y, std::int64_t count) {
-  for (std::int64_t i = 0; i < count; ++i) y[i] = x[i];
-}
-
 void copy_blocks(const std::int8_t* from, std::int64_t channels, std::int64_t pixels, std::int8_t* to,
                  std::int64_t plane) {
   constexpr std::int64_t kBytes = 4 * kLanes;
@@ -33,13 +29,11 @@ void point(const std::int8_t* first, std::int64_t step, std::int64_t count, cons
 Int8Routines int8_routines() {
   return {.features = kFeatures,
           .multiply = int8_multiply,
-          .sum_negatives = int8_sum_negatives,
           .depthwise = int8_depthwise,
           .sum_place = int8_sum_place,
           .weight_place = int8_weight_place,
           .copy_blocks = copy_blocks,
-          .point = point,
-          .widen = widen};
+          .point = point};
 }
 
 }  // namespace octet::simd::OCTET_SIMD

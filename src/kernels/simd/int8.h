@@ -6,26 +6,25 @@
 namespace octet::simd {
 
 // How the products of a panel of output channels are made. Weights are constants, so whether a cheaper way is
-// exact is decided when they are packed (fast/int8_pack.h). A sum's operands come in units of 4 bytes of the
+// exact is decided when they are packed (fast/int8_pack.h). A sum's operands come in units of 4 int8 of the
 // left side, which every output channel of a vector reads at once.
 enum class Int8Kind : std::uint8_t {
-  kPairs2,  // 4 int8 a unit: products of pairs in 16 bits, those of two units added there, then widened
-  kPairs,   // 4 int8 a unit: products of pairs in 16 bits, then widened
-  // As kPairs2 and kPairs, for a left side of both signs: its magnitude times the weight w, or times -w - 1,
-  // which is w with all bits inverted, where the left side is negative. `negatives` makes up for the 1.
-  kFlips2,
-  kFlips,
-  kWide,  // 2 int16 a unit: the left side is widened to int16 beforehand. Exact for all operands
-  kDot,   // 4 int8 a unit: the CPU's own 8-bit dot product into 32 bits. Exact for all operands
+  kPairs2,  // products of pairs in 16 bits, those of two units added there, then widened
+  kPairs,   // products of pairs in 16 bits, then widened
+  // As kPairs, exact for all operands: where both weights of a pair have the same sign one is negated and its
+  // left side turned round, x becomes 127 - x and the others x + 128, so the products never add up beyond 16
+  // bits. Either is the byte x with some bits inverted: which, lies beside the weights.
+  kOpposed,
+  kDot,  // the CPU's own 8-bit dot product into 32 bits. Exact for all operands
 };
 
 // What the kinds can do on an instruction set.
 struct Int8Features {
-  int lanes;            // output channels in a vector
-  bool dot;             // kDot is there, and the best for everything
-  bool pairs2;          // kPairs2 is there
-  bool flips;           // kFlips and kFlips2 are there
-  int bytes;            // channels in a block of a depthwise convolution
+  int lanes;     // output channels in a vector
+  bool dot;      // kDot is there, and the best for everything
+  bool pairs2;   // kPairs2 is there
+  bool opposed;  // kOpposed is there; without, kPairs is exact for all but pairs of two weights of -128
+  int bytes;     // channels in a block of a depthwise convolution
   bool unsigned_pairs;  // kPairs wants a left side of 0..255: `shift` is added to it first
 };
 
@@ -36,7 +35,6 @@ struct Int8Rows {
   std::int64_t offset;
   std::int64_t rows;
   std::int64_t segments, units;
-  const std::int32_t* negatives;  // kFlips: of each row the sum of its negative elements, negated
 };
 
 // The right side: `vectors` vectors of output channels, of which the first `columns` channels exist.
@@ -44,11 +42,13 @@ struct Int8Panel {
   Int8Kind kind;
   int vectors;
   std::int64_t columns;
-  std::int8_t shift;           // added to each byte of the left side, as uint8
-  const std::int32_t* init;    // one a channel: what a sum starts from; takes the shift back
-  const float* multiplier;     // one a channel
-  const float* bias;           // one a channel
-  const std::int8_t* weights;  // [segment][unit][channel][4 bytes]; `unit` goes on with those of `again`
+  std::int8_t shift;         // added to each byte of the left side, as uint8
+  const std::int32_t* init;  // one a channel: what a sum starts from; takes the shift back
+  const float* multiplier;   // one a channel
+  const float* bias;         // one a channel
+  // [segment][unit][vector][channel][4 bytes]; `unit` goes on with those of `again`. With kOpposed a vector
+  // of inversions lies before each one of weights.
+  const std::int8_t* weights;
   // Units that are multiplied a second time, as what their weights are in all would overflow 16 bits: of each
   // segment their number and which ones.
   const std::int32_t* again;
@@ -98,8 +98,6 @@ struct Int8Plane {
 struct Int8Routines {
   Int8Features features;
   void (*multiply)(const Int8Rows& rows, const Int8Panel& panel, const Int8Target& target);
-  // Finds what Int8Rows::negatives shall be, of rows that have all else.
-  void (*sum_negatives)(const Int8Rows& rows, std::int32_t* sums);
   // Output (y, x) is row y * plane.columns + x of the target.
   void (*depthwise)(const Int8Plane& plane, const Int8Channels& channels, const Int8Target& target);
   // Where a channel of a block lies among its sums and among the weights of a pair.
@@ -112,7 +110,6 @@ struct Int8Routines {
   // pointers[i] = first + i * step
   void (*point)(const std::int8_t* first, std::int64_t step, std::int64_t count,
                 const std::int8_t** pointers);
-  void (*widen)(const std::int8_t* x, std::int16_t* y, std::int64_t count);
 };
 
 }  // namespace octet::simd

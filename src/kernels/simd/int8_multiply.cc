@@ -1,19 +1,8 @@
-#include <type_traits>
-
 #include "kernels/simd/int8_finish.h"
 #include "kernels/simd/int8_parts.h"
 
 namespace octet::simd::OCTET_SIMD {
 namespace {
-
-// A unit that comes again is the same to all kinds but flips.
-template <class Kind, class Left>
-inline Ints add_again(const Kind& kind, Ints sum, const Left& left, const std::int8_t* w) {
-  if constexpr (Kind::kFlips)
-    return kind.add_again(sum, left, w);
-  else
-    return kind.add(sum, left, w);
-}
 
 // Sums of `count` rows, a multiple of kRows, from `first` on with kVectors vectors of channels.
 template <class Kind, int kRows, int kVectors>
@@ -21,15 +10,14 @@ void tiles(const Int8Rows& given_rows, const Int8Panel& given_panel, std::int64_
            std::int32_t* sums) {
   const Int8Rows rows = given_rows;  // copies, which no store of a sum can change
   const Int8Panel panel = given_panel;
-  constexpr std::int64_t kUnit = kVectors * kLanes * 4;
+  constexpr std::int64_t kVector = Kind::kVectorBytes, kUnit = kVectors * kVector;
   const Kind kind(panel.shift);
   for (std::int64_t end = first + count; first < end; first += kRows) {
     Ints acc[kRows][kVectors];
 #pragma GCC unroll 16
     for (int r = 0; r < kRows; ++r)
 #pragma GCC unroll 16
-      for (int v = 0; v < kVectors; ++v)
-        acc[r][v] = Kind::kFlips ? all(rows.negatives[first + r]) : load(panel.init + v * kLanes);
+      for (int v = 0; v < kVectors; ++v) acc[r][v] = load(panel.init + v * kLanes);
     const std::int8_t* w = panel.weights;
     const std::int32_t* again = panel.again;
     const std::int8_t* const* pointers = rows.pointers + first;
@@ -37,16 +25,12 @@ void tiles(const Int8Rows& given_rows, const Int8Panel& given_panel, std::int64_
       const std::int8_t* a[kRows];
 #pragma GCC unroll 16
       for (int r = 0; r < kRows; ++r) a[r] = pointers[r] + rows.offset;
-      auto add_unit = [&](std::int64_t u, auto is_again) {
+      auto add_unit = [&](std::int64_t u) {
 #pragma GCC unroll 16
         for (int r = 0; r < kRows; ++r) {
           auto one = kind.left(a[r] + 4 * u);
 #pragma GCC unroll 16
-          for (int v = 0; v < kVectors; ++v)
-            if constexpr (is_again)
-              acc[r][v] = add_again(kind, acc[r][v], one, w + v * kLanes * 4);
-            else
-              acc[r][v] = kind.add(acc[r][v], one, w + v * kLanes * 4);
+          for (int v = 0; v < kVectors; ++v) acc[r][v] = kind.add(acc[r][v], one, w + v * kVector);
         }
         w += kUnit;
       };
@@ -58,11 +42,11 @@ void tiles(const Int8Rows& given_rows, const Int8Panel& given_panel, std::int64_
             auto one = kind.left(a[r] + 4 * u), two = kind.left(a[r] + 4 * u + 4);
 #pragma GCC unroll 16
             for (int v = 0; v < kVectors; ++v)
-              acc[r][v] = kind.add_two(acc[r][v], one, w + v * kLanes * 4, two, w + kUnit + v * kLanes * 4);
+              acc[r][v] = kind.add_two(acc[r][v], one, w + v * kVector, two, w + kUnit + v * kVector);
           }
         }
-      for (; u < rows.units; ++u) add_unit(u, std::false_type());
-      for (std::int32_t count = *again++; count > 0; --count) add_unit(*again++, std::true_type());
+      for (; u < rows.units; ++u) add_unit(u);
+      for (std::int32_t count = *again++; count > 0; --count) add_unit(*again++);
     }
 #pragma GCC unroll 16
     for (int r = 0; r < kRows; ++r)
@@ -111,25 +95,12 @@ void multiply_with(const Int8Rows& rows, const Int8Panel& panel, const Int8Targe
 
 }  // namespace
 
-void int8_sum_negatives([[maybe_unused]] const Int8Rows& rows, [[maybe_unused]] std::int32_t* sums) {
-#if defined(__AVX2__)
-  for (std::int64_t r = 0; r < rows.rows; ++r) {
-    std::int32_t sum = 0;
-    for (std::int64_t s = 0; s < rows.segments; ++s)
-      sum += sum_negatives(rows.pointers[s * rows.stride + r] + rows.offset, rows.units);
-    sums[r] = sum;
-  }
-#endif
-}
-
 void int8_multiply(const Int8Rows& rows, const Int8Panel& panel, const Int8Target& target) {
 #if defined(__AVX512VNNI__) || defined(__AVXVNNI__)
   return multiply_with<Dot>(rows, panel, target);
 #else
-  if (panel.kind == Int8Kind::kWide) return multiply_with<Wide>(rows, panel, target);
 #if defined(__AVX2__)
-  if (panel.kind == Int8Kind::kFlips2) return multiply_with<Flips<true> >(rows, panel, target);
-  if (panel.kind == Int8Kind::kFlips) return multiply_with<Flips<false> >(rows, panel, target);
+  if (panel.kind == Int8Kind::kOpposed) return multiply_with<Opposed>(rows, panel, target);
   if (panel.kind == Int8Kind::kPairs2)
     return panel.shift ? multiply_with<Pairs2<true> >(rows, panel, target)
                        : multiply_with<Pairs2<false> >(rows, panel, target);

@@ -5,7 +5,6 @@
 namespace octet::simd::OCTET_SIMD {
 
 void int8_multiply(const Int8Rows& rows, const Int8Panel& panel, const Int8Target& target);
-void int8_sum_negatives(const Int8Rows& rows, std::int32_t* sums);
 void int8_depthwise(const Int8Plane& plane, const Int8Channels& channels, const Int8Target& target);
 std::int64_t int8_sum_place(std::int64_t channel);
 std::int64_t int8_weight_place(std::int64_t channel);

@@ -48,17 +48,7 @@ inline Ints pairs_of_words(Ints a, Ints w) {
 inline Ints ones_of_words() {
   return _mm512_set1_epi16(1);
 }
-inline Ints abs_bytes(Ints a) {
-  return _mm512_abs_epi8(a);
-}
-// All bits of the bytes below 0.
-inline Ints negative_bytes(Ints a) {
-  return _mm512_movm_epi8(_mm512_movepi8_mask(a));
-}
-inline Ints sub_bytes(Ints a, Ints b) {
-  return _mm512_sub_epi8(a, b);
-}
-inline Ints flip(Ints a, Ints bits) {
+inline Ints invert(Ints a, Ints bits) {
   return _mm512_xor_si512(a, bits);
 }
 inline Ints round_to_ints(Floats v) {
@@ -86,16 +76,7 @@ inline Ints pairs_of_words(Ints a, Ints w) {
 inline Ints ones_of_words() {
   return _mm256_set1_epi16(1);
 }
-inline Ints abs_bytes(Ints a) {
-  return _mm256_abs_epi8(a);
-}
-inline Ints negative_bytes(Ints a) {
-  return _mm256_cmpgt_epi8(_mm256_setzero_si256(), a);
-}
-inline Ints sub_bytes(Ints a, Ints b) {
-  return _mm256_sub_epi8(a, b);
-}
-inline Ints flip(Ints a, Ints bits) {
+inline Ints invert(Ints a, Ints bits) {
   return _mm256_xor_si256(a, bits);
 }
 inline Ints round_to_ints(Floats v) {
@@ -114,7 +95,7 @@ constexpr int kTileRows[kMaxVectors + 1] = {0, 6, 5, 3, 3};
 template <bool kShift>
 struct UnsignedBytes {
   static constexpr int rows(int vectors) { return kTileRows[vectors]; }
-  static constexpr bool kFlips = false;
+  static constexpr std::int64_t kVectorBytes = 4 * kLanes;
   explicit UnsignedBytes(std::int8_t by) : shift(all_bytes(by)) {}
   Ints left(const std::int8_t* p) const {
     Ints a = all(unit_at(p));
@@ -144,56 +125,17 @@ struct Pairs2 : Pairs<kShift> {
   }
 };
 
-template <bool kTwo>
-struct Flips {
-  static constexpr int rows(int vectors) { return vectors == 3 && !kTwo ? 3 : vectors > 2 ? 2 : 5 - vectors; }
-  static constexpr bool kFlips = true, kTwoUnits = kTwo;
-  struct Left {
-    Ints magnitude, negative;
-  };
-  explicit Flips(std::int8_t) {}
-  Left left(const std::int8_t* p) const {
-    Ints a = all(unit_at(p));
-    return {abs_bytes(a), negative_bytes(a)};
-  }
-  Ints words(const Left& a, const std::int8_t* w) const {
-    return pairs_of_bytes(a.magnitude, flip(load_bytes(w), a.negative));
-  }
-  Ints add(Ints sum, const Left& a, const std::int8_t* w) const {
-    return octet::simd::OCTET_SIMD::add(sum, pairs_of_words(words(a, w), ones));
-  }
-  Ints add_two(Ints sum, const Left& a, const std::int8_t* w, const Left& b, const std::int8_t* v) const {
-    return octet::simd::OCTET_SIMD::add(sum, pairs_of_words(add_words(words(a, w), words(b, v)), ones));
-  }
-  // `negatives` has this left side once only, so here a negative one makes it -w.
-  Ints add_again(Ints sum, const Left& a, const std::int8_t* w) const {
-    Ints negated = sub_bytes(flip(load_bytes(w), a.negative), a.negative);
-    return octet::simd::OCTET_SIMD::add(sum, pairs_of_words(pairs_of_bytes(a.magnitude, negated), ones));
-  }
-  Ints ones = ones_of_words();
-};
-
-// The sum of the negative ones among 4 * units bytes, negated.
-inline std::int32_t sum_negatives(const std::int8_t* p, std::int64_t units) {
-  auto negated = [](__m128i a) {
-    return _mm_sad_epu8(_mm_sub_epi8(_mm_setzero_si128(), _mm_min_epi8(a, _mm_setzero_si128())),
-                        _mm_setzero_si128());
-  };
-  __m128i sums = _mm_setzero_si128();
-  for (; units >= 4; units -= 4, p += 16)
-    sums = _mm_add_epi64(sums, negated(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p))));
-  for (; units > 0; --units, p += 4) sums = _mm_add_epi64(sums, negated(_mm_cvtsi32_si128(unit_at(p))));
-  return _mm_cvtsi128_si32(sums) + _mm_extract_epi32(sums, 2);
-}
-
-struct Wide {
+struct Opposed {
   static constexpr int rows(int vectors) { return kTileRows[vectors]; }
-  static constexpr bool kFlips = false, kTwoUnits = false;
-  explicit Wide(std::int8_t) {}
+  static constexpr std::int64_t kVectorBytes = 8 * kLanes;
+  static constexpr bool kTwoUnits = false;
+  explicit Opposed(std::int8_t) {}
   Ints left(const std::int8_t* p) const { return all(unit_at(p)); }
   Ints add(Ints sum, Ints a, const std::int8_t* w) const {
-    return octet::simd::OCTET_SIMD::add(sum, pairs_of_words(a, load_bytes(w)));
+    Ints words = pairs_of_bytes(invert(a, load_bytes(w)), load_bytes(w + 4 * kLanes));
+    return octet::simd::OCTET_SIMD::add(sum, pairs_of_words(words, ones));
   }
+  Ints ones = ones_of_words();
 };
 
 #if defined(__AVX512VNNI__) || defined(__AVXVNNI__)
@@ -215,7 +157,7 @@ constexpr bool kHasDot = false;
 constexpr Int8Features kFeatures = {.lanes = kLanes,
                                     .dot = kHasDot,
                                     .pairs2 = true,
-                                    .flips = true,
+                                    .opposed = true,
                                     .bytes = 4 * kLanes,
                                     .unsigned_pairs = true};
 
@@ -235,7 +177,8 @@ inline Ints round_to_ints(Floats v) {
 template <bool kShift>
 struct Pairs {
   static constexpr int rows(int vectors) { return kTileRows[vectors]; }
-  static constexpr bool kFlips = false, kTwoUnits = false;
+  static constexpr std::int64_t kVectorBytes = 4 * kLanes;
+  static constexpr bool kTwoUnits = false;
   explicit Pairs(std::int8_t) {}
   int8x16_t left(const std::int8_t* p) const { return vreinterpretq_s8_s32(vdupq_n_s32(unit_at(p))); }
   Ints add(Ints sum, int8x16_t a, const std::int8_t* w) const {
@@ -245,22 +188,10 @@ struct Pairs {
   }
 };
 
-struct Wide {
-  static constexpr int rows(int vectors) { return kTileRows[vectors]; }
-  static constexpr bool kFlips = false, kTwoUnits = false;
-  explicit Wide(std::int8_t) {}
-  int16x8_t left(const std::int8_t* p) const { return vreinterpretq_s16_s32(vdupq_n_s32(unit_at(p))); }
-  Ints add(Ints sum, int16x8_t a, const std::int8_t* w) const {
-    int16x8_t b = vreinterpretq_s16_s8(load_bytes(w));
-    Ints pairs = vpaddq_s32(vmull_s16(vget_low_s16(a), vget_low_s16(b)), vmull_high_s16(a, b));
-    return vaddq_s32(sum, pairs);
-  }
-};
-
 constexpr Int8Features kFeatures = {.lanes = kLanes,
                                     .dot = false,
                                     .pairs2 = false,
-                                    .flips = false,
+                                    .opposed = false,
                                     .bytes = 4 * kLanes,
                                     .unsigned_pairs = false};
 
