@@ -48,6 +48,13 @@ bool wait_awake(const Ready& ready) {
   }
 }
 
+// The cores that the calling thread may use.
+cpu_set_t own_cores() {
+  cpu_set_t cores;
+  if (sched_getaffinity(0, sizeof cores, &cores) != 0) CPU_ZERO(&cores);
+  return cores;
+}
+
 }  // namespace
 
 // A job is handed out through `left` alone. Whoever brings it down from r > 0 has taken task count - r of the
@@ -68,6 +75,19 @@ struct ThreadPool::State {
   std::uint64_t calls = 0;  // how often sleepers were woken; guarded by the mutex, as the error is
   std::exception_ptr error;
   std::vector<std::thread> workers;
+
+  // Some kernels leave threads together on one core while others have nothing to do (virtual machines do, to
+  // give cores back), so workers keep away from the core of whoever they work for.
+  std::atomic<int> caller_core{-1};
+  const cpu_set_t cores = own_cores();
+
+  void leave_core_of_caller() const {
+    int core = caller_core.load(std::memory_order_relaxed);
+    if (core < 0 || sched_getcpu() != core || CPU_COUNT(&cores) < 2) return;
+    cpu_set_t others = cores;
+    CPU_CLR(static_cast<unsigned>(core), &others);
+    sched_setaffinity(0, sizeof others, &others);  // where that is not allowed, it just stays
+  }
 
   void work() {
     std::int64_t mine = 0, all = 0;
@@ -93,6 +113,7 @@ struct ThreadPool::State {
   void run_worker() {
     auto called = [&] { return left > 0 || stop; };
     while (!stop) {
+      leave_core_of_caller();
       work();
       if (wait_awake(called)) continue;
       std::unique_lock lock(mutex);
@@ -134,6 +155,7 @@ void ThreadPool::parallel_for(std::int64_t count, const Task& task) {
     for (std::int64_t i = 0; i < count; ++i) task(i);
     return;
   }
+  s.caller_core.store(sched_getcpu(), std::memory_order_relaxed);
   s.task = &task;
   s.count = count;
   s.done.store(0, std::memory_order_relaxed);
@@ -160,9 +182,9 @@ int default_threads() {
       fail("OCTET_NUM_THREADS: '{}' is not a number between 1 and 1024", text);
     return threads;
   }
-  cpu_set_t set;
-  if (sched_getaffinity(0, sizeof set, &set) == 0) return std::max(1, CPU_COUNT(&set));
-  return std::max(1u, std::thread::hardware_concurrency());
+  cpu_set_t cores = own_cores();
+  if (int count = CPU_COUNT(&cores); count > 0) return count;
+  return static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
 }
 
 }  // namespace octet

@@ -1,10 +1,14 @@
 #include "base/threads.h"
 
 #include <gtest/gtest.h>
+#include <sched.h>
 #include <stdlib.h>
 
 #include <atomic>
 #include <chrono>
+#include <functional>
+#include <mutex>
+#include <set>
 #include <stdexcept>
 #include <thread>
 #include <vector>
@@ -61,6 +65,33 @@ TEST(ThreadPool, TheEnvironmentSetsTheDefault) {
   }
   ::unsetenv("OCTET_NUM_THREADS");
   EXPECT_GE(default_threads(), 1);
+}
+
+// Workers that were put on the core of the thread they work for go elsewhere.
+TEST(ThreadPool, WorkersLeaveTheCoreOfTheCaller) {
+  cpu_set_t all, one;
+  ASSERT_EQ(sched_getaffinity(0, sizeof all, &all), 0);
+  if (CPU_COUNT(&all) < 2) GTEST_SKIP() << "one core only";
+  ThreadPool pool(2);
+  int core = sched_getcpu();
+  CPU_ZERO(&one);
+  CPU_SET(static_cast<unsigned>(core), &one);
+  auto everyone = [&](const std::function<void()>& run) {
+    std::set<std::thread::id> seen;
+    std::mutex mutex;
+    for (int i = 0; i < 1000 && seen.size() < 2; ++i)
+      pool.parallel_for(2, [&](std::int64_t) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(5));  // so that the other one is awake, too
+        std::lock_guard lock(mutex);
+        if (seen.insert(std::this_thread::get_id()).second) run();
+      });
+    return seen.size();
+  };
+  ASSERT_EQ(everyone([&] { sched_setaffinity(0, sizeof one, &one); }), 2U);
+  std::set<int> cores;
+  ASSERT_EQ(everyone([&] { cores.insert(sched_getcpu()); }), 2U);
+  EXPECT_EQ(cores.size(), 2U);
+  sched_setaffinity(0, sizeof all, &all);
 }
 
 }  // namespace
