@@ -173,7 +173,8 @@ void run_product(const KernelArgs& args, const Product& product, std::byte* scra
   // Where there are too few chunks for the threads, the panels are split as well.
   auto panels = static_cast<std::int64_t>(packed.panels.size());
   std::int64_t limit = task_count(args.pool.threads());
-  std::int64_t parts = std::clamp(limit / std::max<std::int64_t>(product.chunks, 1), std::int64_t{1}, panels);
+  std::int64_t parts =
+      std::clamp(ceil_div(limit, std::max<std::int64_t>(product.chunks, 1)), std::int64_t{1}, panels);
   std::int64_t pieces = product.chunks * parts, tasks = std::min(pieces, limit);
   args.pool.parallel_for(tasks, [&](std::int64_t task) {
     auto* pointers = reinterpret_cast<const std::int8_t**>(
