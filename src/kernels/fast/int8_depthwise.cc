@@ -118,8 +118,8 @@ std::shared_ptr<const Prepared> prepare(const PrepareArgs& args) {
   return packed;
 }
 
-// A few rows of outputs at a time: their part of the image is copied, with its padding and block by block of
-// channels, so that all taps are loads of whole aligned blocks.
+// A few rows of outputs at a time, in some of the blocks of channels: their part of the image is copied, with
+// its padding and block by block, so that all taps are loads of whole aligned blocks.
 class Depthwise {
  public:
   explicit Depthwise(const KernelArgs& args)
@@ -133,11 +133,18 @@ class Depthwise {
     window_ = ops::conv_window(args.node, x_.dim(2), x_.dim(3), weight.dim(2), weight.dim(3));
     width_ = (window_.x.out - 1) * window_.x.stride + (window_.x.kernel - 1) * window_.x.dilation + 1;
     constexpr std::int64_t kBytes = 128 << 10;  // of the copy
-    std::int64_t out_rows = window_.y.out * x_.dim(0);
-    std::int64_t tasks = task_count(args.pool.threads());
-    std::int64_t row_bytes = width_ * block_ * static_cast<std::int64_t>(packed_.blocks.size());
-    rows_ = (kBytes / row_bytes - (window_.y.kernel - 1) * window_.y.dilation) / window_.y.stride;
-    rows_ = std::min(rows_, (out_rows + tasks - 1) / tasks);
+    auto ceil_div = [](std::int64_t a, std::int64_t b) { return (a + b - 1) / b; };
+    auto blocks = std::max<std::int64_t>(static_cast<std::int64_t>(packed_.blocks.size()), 1);
+    std::int64_t tasks = task_count(args.pool.threads()), out_rows = window_.y.out * x_.dim(0);
+    // Tasks get rows of their own, as long as not much of what they copy is copied by others too; then
+    // blocks.
+    std::int64_t stride = window_.y.stride, reach = (window_.y.kernel - 1) * window_.y.dilation;
+    std::int64_t least_rows = std::max<std::int64_t>(4 * (reach + 1 - stride) / stride, 1);
+    std::int64_t chunks = std::clamp<std::int64_t>(out_rows / least_rows, 1, tasks);
+    blocks_ = ceil_div(blocks, std::min(blocks, ceil_div(tasks, chunks)));
+    groups_ = ceil_div(blocks, blocks_);
+    rows_ = (kBytes / (width_ * block_ * blocks_) - reach) / stride;
+    rows_ = std::min(rows_, ceil_div(out_rows, chunks));
     rows_ = std::clamp<std::int64_t>(rows_, 1, window_.y.out);
   }
 
@@ -155,14 +162,16 @@ class Depthwise {
         offsets.push_back((ky * window_.y.dilation * width_ + kx * window_.x.dilation) * block_);
     auto taps = static_cast<std::int64_t>(offsets.size());
     if (taps % 2 != 0) offsets.push_back(offsets.back());
-    std::int64_t per_image = (window_.y.out + rows_ - 1) / rows_, chunks = per_image * x_.dim(0);
-    std::int64_t tasks = std::min(chunks, task_count(args.pool.threads()));
+    std::int64_t per_image = (window_.y.out + rows_ - 1) / rows_, pieces = groups_ * per_image * x_.dim(0);
+    std::int64_t tasks = std::min(pieces, task_count(args.pool.threads()));
     args.pool.parallel_for(tasks, [&](std::int64_t task) {
       auto* copy = reinterpret_cast<std::int8_t*>(args.scratch.data()) + task * copy_bytes();
-      for (std::int64_t chunk = task; chunk < chunks; chunk += tasks) {
-        std::int64_t image = chunk / per_image, y = chunk % per_image * rows_;
+      for (std::int64_t piece = task; piece < pieces; piece += tasks) {
+        std::int64_t chunk = piece / groups_, image = chunk / per_image, y = chunk % per_image * rows_;
         std::int64_t rows = std::min(rows_, window_.y.out - y);
-        copy_rows(image, y * window_.y.stride - window_.y.before, input_rows(rows), copy);
+        std::int64_t channel = piece % groups_ * blocks_ * block_;
+        std::int64_t channels = std::min(blocks_ * block_, channels_ - channel);
+        copy_rows(image, y * window_.y.stride - window_.y.before, input_rows(rows), channel, channels, copy);
         simd::Int8Plane plane = {.data = copy,
                                  .row = window_.y.stride * width_ * block_,
                                  .step = window_.x.stride * block_,
@@ -171,10 +180,10 @@ class Depthwise {
                                  .rows = rows,
                                  .columns = window_.x.out};
         std::int64_t at = (image * window_.y.out + y) * window_.x.out * channels_;
-        for (const PackedBlock& block : packed_.blocks) {
-          args.simd->i8.depthwise(plane, block.channels, advance(whole, at));
+        for (std::int64_t end = channel + channels; channel < end; channel += block_) {
+          const PackedBlock& block = packed_.blocks[static_cast<std::size_t>(channel / block_)];
+          args.simd->i8.depthwise(plane, block.channels, advance(whole, at + channel));
           plane.data += input_rows(rows) * width_ * block_;
-          at += block_;
         }
       }
     });
@@ -184,10 +193,7 @@ class Depthwise {
   std::int64_t input_rows(std::int64_t rows) const {
     return (rows - 1) * window_.y.stride + (window_.y.kernel - 1) * window_.y.dilation + 1;
   }
-  std::int64_t copy_bytes() const {
-    std::int64_t blocks = static_cast<std::int64_t>(packed_.blocks.size()) * input_rows(rows_) * width_;
-    return blocks * block_ + repeated_bytes();
-  }
+  std::int64_t copy_bytes() const { return blocks_ * input_rows(rows_) * width_ * block_ + repeated_bytes(); }
   // Of a row of the image with repeated channels, behind the copy; 8 bytes are written at a time.
   std::int64_t repeated_bytes() const { return repeat_ == 1 ? 0 : window_.x.in * channels_ + 8; }
 
@@ -199,8 +205,10 @@ class Depthwise {
     }
   }
 
-  // `rows` rows of an image from row `first` on, which may lie in the padding.
-  void copy_rows(std::int64_t image, std::int64_t first, std::int64_t rows, std::int8_t* to) const {
+  // `rows` rows of an image from row `first` on, which may lie in the padding; of output channels from
+  // `channel` on.
+  void copy_rows(std::int64_t image, std::int64_t first, std::int64_t rows, std::int64_t channel,
+                 std::int64_t channels, std::int8_t* to) const {
     std::int64_t in_channels = channels_ / repeat_;
     const std::int8_t* x = x_.data<std::int8_t>().data() + image * window_.y.in * window_.x.in * in_channels;
     std::int8_t* repeated = to + copy_bytes() - repeated_bytes();
@@ -208,7 +216,7 @@ class Depthwise {
     std::int64_t end = std::clamp(window_.x.in + window_.x.before, begin, width_);
     std::int64_t plane = rows * width_ * block_;
     auto zeros = [&](std::int8_t* at, std::int64_t pixels) {
-      for (std::int64_t c = 0; pixels > 0 && c < channels_; c += block_, at += plane)
+      for (std::int64_t c = 0; pixels > 0 && c < channels; c += block_, at += plane)
         std::memset(at, 0, static_cast<std::size_t>(pixels * block_));
     };
     for (std::int64_t y = first; y < first + rows; ++y, to += width_ * block_) {
@@ -222,7 +230,7 @@ class Depthwise {
         repeat(from, (end - begin) * in_channels, repeated);
         from = repeated;
       }
-      copy_(from, channels_, end - begin, to + begin * block_, plane);
+      copy_(from + channel, channels_, channels, end - begin, to + begin * block_, plane);
       zeros(to + end * block_, width_ - end);
     }
   }
@@ -234,8 +242,9 @@ class Depthwise {
   std::int64_t block_;
   decltype(simd::Int8Routines::copy_blocks) copy_;
   ops::Window window_;
-  std::int64_t width_;  // pixels in a row of the copy
-  std::int64_t rows_;   // of outputs in a chunk
+  std::int64_t width_;            // pixels in a row of the copy
+  std::int64_t blocks_, groups_;  // blocks of a piece, and how many pieces have the same rows
+  std::int64_t rows_;             // of outputs in a piece
 };
 
 }  // namespace

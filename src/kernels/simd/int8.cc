@@ -6,17 +6,16 @@
 namespace octet::simd::OCTET_SIMD {
 namespace {
 
-void copy_blocks(const std::int8_t* from, std::int64_t channels, std::int64_t pixels, std::int8_t* to,
-                 std::int64_t plane) {
+void copy_blocks(const std::int8_t* from, std::int64_t stride, std::int64_t channels, std::int64_t pixels,
+                 std::int8_t* to, std::int64_t plane) {
   constexpr std::int64_t kBytes = 4 * kLanes;
-  for (std::int64_t i = 0; i < pixels; ++i, to += kBytes) {
+  for (std::int64_t i = 0; i < pixels; ++i, from += stride, to += kBytes) {
     std::int8_t* block = to;
-    std::int64_t left = channels;
-    for (; left >= kBytes; left -= kBytes, from += kBytes, block += plane) std::memcpy(block, from, kBytes);
-    if (left == 0) continue;
+    std::int64_t c = 0;
+    for (; c + kBytes <= channels; c += kBytes, block += plane) std::memcpy(block, from + c, kBytes);
+    if (c == channels) continue;
     std::memset(block, 0, kBytes);
-    copy_bytes(block, from, left);
-    from += left;
+    copy_bytes(block, from + c, channels - c);
   }
 }
 

@@ -103,10 +103,10 @@ struct Int8Routines {
   // Where a channel of a block lies among its sums and among the weights of a pair.
   std::int64_t (*sum_place)(std::int64_t channel);
   std::int64_t (*weight_place)(std::int64_t channel);
-  // Splits pixels into blocks of channels, `plane` bytes from one block of a pixel to its next; what the
-  // channels leave of the last one becomes 0.
-  void (*copy_blocks)(const std::int8_t* from, std::int64_t channels, std::int64_t pixels, std::int8_t* to,
-                      std::int64_t plane);
+  // Splits `channels` channels of pixels that are `stride` bytes apart into blocks, `plane` bytes from one
+  // block of a pixel to its next; what the channels leave of the last one becomes 0.
+  void (*copy_blocks)(const std::int8_t* from, std::int64_t stride, std::int64_t channels,
+                      std::int64_t pixels, std::int8_t* to, std::int64_t plane);
   // pointers[i] = first + i * step
   void (*point)(const std::int8_t* first, std::int64_t step, std::int64_t count,
                 const std::int8_t** pointers);
