@@ -89,14 +89,14 @@ struct ThreadPool::State {
     sched_setaffinity(0, sizeof others, &others);  // where that is not allowed, it just stays
   }
 
-  void work() {
+  void work(int thread) {
     std::int64_t mine = 0, all = 0;
     while (left.load(std::memory_order_relaxed) > 0) {
       std::int64_t rest = left.fetch_sub(1, std::memory_order_acquire);
       if (rest <= 0) break;
       all = count;
       try {
-        (*task)(all - rest);
+        (*task)(all - rest, thread);
       } catch (...) {
         std::lock_guard lock(mutex);
         if (!error) error = std::current_exception();
@@ -110,11 +110,11 @@ struct ThreadPool::State {
     }
   }
 
-  void run_worker() {
+  void run_worker(int thread) {
     auto called = [&] { return left > 0 || stop; };
     while (!stop) {
       leave_core_of_caller();
-      work();
+      work(thread);
       if (wait_awake(called)) continue;
       std::unique_lock lock(mutex);
       std::uint64_t seen = calls;
@@ -136,7 +136,7 @@ struct ThreadPool::State {
 
 ThreadPool::ThreadPool(int threads) : state_(std::make_unique<State>()) {
   if (threads < 1 || threads > 1024) fail("threads: {} is not between 1 and 1024", threads);
-  for (int i = 1; i < threads; ++i) state_->workers.emplace_back([s = state_.get()] { s->run_worker(); });
+  for (int i = 1; i < threads; ++i) state_->workers.emplace_back([s = state_.get(), i] { s->run_worker(i); });
 }
 
 ThreadPool::~ThreadPool() {
@@ -152,7 +152,7 @@ int ThreadPool::threads() const {
 void ThreadPool::parallel_for(std::int64_t count, const Task& task) {
   State& s = *state_;
   if (count <= 1 || s.workers.empty()) {
-    for (std::int64_t i = 0; i < count; ++i) task(i);
+    for (std::int64_t i = 0; i < count; ++i) task(i, 0);
     return;
   }
   s.caller_core.store(sched_getcpu(), std::memory_order_relaxed);
@@ -161,7 +161,7 @@ void ThreadPool::parallel_for(std::int64_t count, const Task& task) {
   s.done.store(0, std::memory_order_relaxed);
   s.left = count;
   s.wake_workers();
-  s.work();
+  s.work(0);
   auto all_done = [&] { return s.done == count; };
   if (!wait_awake(all_done)) {
     s.caller_sleeps = true;

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <atomic>
 #include <cmath>
 #include <mutex>
 
@@ -96,7 +95,7 @@ std::shared_ptr<const Prepared> prepare_winograd(const PrepareArgs& args) {
 // How the tiles of a run are cut into blocks.
 struct Blocks {
   std::int64_t tiles = 0, block = 0;  // tiles in all and in a block
-  std::int64_t count = 0, slots = 0;  // of blocks; of blocks that are worked on at the same time
+  std::int64_t count = 0, slots = 0;  // of blocks; of those that are worked on at the same time
   std::int64_t input_step = 0, output_step = 0;
   bool together = false;  // all threads work on the one block
 
@@ -117,7 +116,7 @@ struct Blocks {
     count = std::max<std::int64_t>(count, 1);
     block = std::max<std::int64_t>(round_up(divide_up(tiles, count), count == 1 ? 1 : 6), 1);
     count = divide_up(tiles, block);
-    slots = std::min<std::int64_t>(count, args.pool.threads());
+    slots = count == 1 ? 1 : args.pool.threads();
     input_step = spread(block * in);
     output_step = spread(block * columns);
   }
@@ -201,18 +200,15 @@ void run_winograd(const KernelArgs& args) {
     args.pool.parallel_for(pieces, [&](std::int64_t i) { routines.winograd_output(piece(i)); });
     return;
   }
-  std::atomic<std::int64_t> next{0};
-  args.pool.parallel_for(blocks.slots, [&](std::int64_t slot) {
+  args.pool.parallel_for(blocks.count, [&](std::int64_t block, int thread) {
     simd::FloatWinograd w = whole;
-    w.input += slot * blocks.slot_size();
-    w.output += slot * blocks.slot_size();
-    for (std::int64_t block; (block = next.fetch_add(1)) < blocks.count;) {
-      w.first = block * blocks.block;
-      w.count = std::min(blocks.block, blocks.tiles - w.first);
-      routines.winograd_input(w);
-      for (std::int64_t position = 0; position < kPositions; ++position) multiply(w, position);
-      routines.winograd_output(w);
-    }
+    w.input += thread * blocks.slot_size();
+    w.output += thread * blocks.slot_size();
+    w.first = block * blocks.block;
+    w.count = std::min(blocks.block, blocks.tiles - w.first);
+    routines.winograd_input(w);
+    for (std::int64_t position = 0; position < kPositions; ++position) multiply(w, position);
+    routines.winograd_output(w);
   });
 }
 

@@ -149,7 +149,7 @@ class Depthwise {
   }
 
   std::size_t scratch(const KernelArgs& args) const {
-    return static_cast<std::size_t>(task_count(args.pool.threads()) * copy_bytes());
+    return static_cast<std::size_t>(args.pool.threads() * copy_bytes());
   }
 
   void run(const KernelArgs& args) const {
@@ -162,29 +162,26 @@ class Depthwise {
         offsets.push_back((ky * window_.y.dilation * width_ + kx * window_.x.dilation) * block_);
     auto taps = static_cast<std::int64_t>(offsets.size());
     if (taps % 2 != 0) offsets.push_back(offsets.back());
-    std::int64_t per_image = (window_.y.out + rows_ - 1) / rows_, pieces = groups_ * per_image * x_.dim(0);
-    std::int64_t tasks = std::min(pieces, task_count(args.pool.threads()));
-    args.pool.parallel_for(tasks, [&](std::int64_t task) {
-      auto* copy = reinterpret_cast<std::int8_t*>(args.scratch.data()) + task * copy_bytes();
-      for (std::int64_t piece = task; piece < pieces; piece += tasks) {
-        std::int64_t chunk = piece / groups_, image = chunk / per_image, y = chunk % per_image * rows_;
-        std::int64_t rows = std::min(rows_, window_.y.out - y);
-        std::int64_t channel = piece % groups_ * blocks_ * block_;
-        std::int64_t channels = std::min(blocks_ * block_, channels_ - channel);
-        copy_rows(image, y * window_.y.stride - window_.y.before, input_rows(rows), channel, channels, copy);
-        simd::Int8Plane plane = {.data = copy,
-                                 .row = window_.y.stride * width_ * block_,
-                                 .step = window_.x.stride * block_,
-                                 .offsets = offsets.data(),
-                                 .taps = taps,
-                                 .rows = rows,
-                                 .columns = window_.x.out};
-        std::int64_t at = (image * window_.y.out + y) * window_.x.out * channels_;
-        for (std::int64_t end = channel + channels; channel < end; channel += block_) {
-          const PackedBlock& block = packed_.blocks[static_cast<std::size_t>(channel / block_)];
-          args.simd->i8.depthwise(plane, block.channels, advance(whole, at + channel));
-          plane.data += input_rows(rows) * width_ * block_;
-        }
+    std::int64_t per_image = (window_.y.out + rows_ - 1) / rows_;
+    args.pool.parallel_for(groups_ * per_image * x_.dim(0), [&](std::int64_t task, int thread) {
+      auto* copy = reinterpret_cast<std::int8_t*>(args.scratch.data()) + thread * copy_bytes();
+      std::int64_t chunk = task / groups_, image = chunk / per_image, y = chunk % per_image * rows_;
+      std::int64_t rows = std::min(rows_, window_.y.out - y);
+      std::int64_t channel = task % groups_ * blocks_ * block_;
+      std::int64_t channels = std::min(blocks_ * block_, channels_ - channel);
+      copy_rows(image, y * window_.y.stride - window_.y.before, input_rows(rows), channel, channels, copy);
+      simd::Int8Plane plane = {.data = copy,
+                               .row = window_.y.stride * width_ * block_,
+                               .step = window_.x.stride * block_,
+                               .offsets = offsets.data(),
+                               .taps = taps,
+                               .rows = rows,
+                               .columns = window_.x.out};
+      std::int64_t at = (image * window_.y.out + y) * window_.x.out * channels_;
+      for (std::int64_t end = channel + channels; channel < end; channel += block_) {
+        const PackedBlock& block = packed_.blocks[static_cast<std::size_t>(channel / block_)];
+        args.simd->i8.depthwise(plane, block.channels, advance(whole, at + channel));
+        plane.data += input_rows(rows) * width_ * block_;
       }
     });
   }
@@ -243,8 +240,8 @@ class Depthwise {
   decltype(simd::Int8Routines::copy_blocks) copy_;
   ops::Window window_;
   std::int64_t width_;            // pixels in a row of the copy
-  std::int64_t blocks_, groups_;  // blocks of a piece, and how many pieces have the same rows
-  std::int64_t rows_;             // of outputs in a piece
+  std::int64_t blocks_, groups_;  // blocks of a task, and how many tasks have the same rows
+  std::int64_t rows_;             // of outputs in a task
 };
 
 }  // namespace

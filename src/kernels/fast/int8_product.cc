@@ -23,7 +23,7 @@ std::size_t aligned(std::int64_t bytes) {
 }
 
 // The pointers to the rows of a chunk.
-std::size_t task_scratch(const PackedProduct& packed, std::int64_t chunk_rows) {
+std::size_t thread_scratch(const PackedProduct& packed, std::int64_t chunk_rows) {
   return aligned(chunk_rows * packed.form.segments * static_cast<std::int64_t>(sizeof(void*)));
 }
 
@@ -162,7 +162,7 @@ std::int64_t chunk_rows(const KernelArgs& args, const PackedProduct& packed, std
 }
 
 std::size_t product_scratch(const PackedProduct& packed, std::int64_t chunk_rows, int threads) {
-  return static_cast<std::size_t>(task_count(threads)) * task_scratch(packed, chunk_rows);
+  return static_cast<std::size_t>(threads) * thread_scratch(packed, chunk_rows);
 }
 
 void run_product(const KernelArgs& args, const Product& product, std::byte* scratch) {
@@ -172,30 +172,26 @@ void run_product(const KernelArgs& args, const Product& product, std::byte* scra
 
   // Where there are too few chunks for the threads, the panels are split as well.
   auto panels = static_cast<std::int64_t>(packed.panels.size());
-  std::int64_t limit = task_count(args.pool.threads());
-  std::int64_t parts =
-      std::clamp(ceil_div(limit, std::max<std::int64_t>(product.chunks, 1)), std::int64_t{1}, panels);
-  std::int64_t pieces = product.chunks * parts, tasks = std::min(pieces, limit);
-  args.pool.parallel_for(tasks, [&](std::int64_t task) {
+  std::int64_t parts = ceil_div(task_count(args.pool.threads()), std::max<std::int64_t>(product.chunks, 1));
+  parts = std::clamp(parts, std::int64_t{1}, panels);
+  args.pool.parallel_for(product.chunks * parts, [&](std::int64_t task, int thread) {
+    std::int64_t index = task / parts, part = task % parts;
+    Chunk chunk = product.chunk(index);
+    if (chunk.rows == 0) return;
     auto* pointers = reinterpret_cast<const std::int8_t**>(
-        scratch + static_cast<std::size_t>(task) * task_scratch(packed, product.chunk_rows));
-    for (std::int64_t piece = task; piece < pieces; piece += tasks) {
-      std::int64_t index = piece / parts, part = piece % parts;
-      Chunk chunk = product.chunk(index);
-      if (chunk.rows == 0) continue;
-      product.point(index, pointers);
-      for (std::int64_t p = part * panels / parts; p < (part + 1) * panels / parts; ++p) {
-        const PackedPanel& panel = packed.panels[static_cast<std::size_t>(p)];
-        simd::Int8Rows rows = {.pointers = pointers,
-                               .stride = product.chunk_rows,
-                               .offset = panel.offset,
-                               .rows = chunk.rows,
-                               .segments = packed.form.segments,
-                               .units = packed.form.units()};
-        simd::Int8Target target = advance(whole, chunk.at + panel.first);
-        target.stride = chunk.stride;
-        args.simd->i8.multiply(rows, panel.panel, target);
-      }
+        scratch + static_cast<std::size_t>(thread) * thread_scratch(packed, product.chunk_rows));
+    product.point(index, pointers);
+    for (std::int64_t p = part * panels / parts; p < (part + 1) * panels / parts; ++p) {
+      const PackedPanel& panel = packed.panels[static_cast<std::size_t>(p)];
+      simd::Int8Rows rows = {.pointers = pointers,
+                             .stride = product.chunk_rows,
+                             .offset = panel.offset,
+                             .rows = chunk.rows,
+                             .segments = packed.form.segments,
+                             .units = packed.form.units()};
+      simd::Int8Target target = advance(whole, chunk.at + panel.first);
+      target.stride = chunk.stride;
+      args.simd->i8.multiply(rows, panel.panel, target);
     }
   });
 }

@@ -53,7 +53,7 @@ simd::Int8Target int8_target(const KernelArgs& args, const Epilogue& epilogue);
 // The same target, `elements` further on.
 simd::Int8Target advance(simd::Int8Target target, std::int64_t elements);
 
-// Tasks among which work is split, so few that each can have scratch memory of its own.
+// How many tasks there should be, at least, for the threads to be done at the same time.
 std::int64_t task_count(int threads);
 
 // A piece of the rows of a product.

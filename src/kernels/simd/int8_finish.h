@@ -63,14 +63,14 @@ inline void with_rounding(const Quantizer& q, const Use& use) {
 // of rescaled sums, whose place in the target is `at`. Everything is passed by value, so that no store of a
 // result can change it.
 template <int kVectors, class Value>
-inline void finish_rows(const std::int32_t* sums, std::int64_t rows, const float* multipliers,
-                        const float* biases, std::int8_t* to, std::int64_t stride, std::int8_t low,
-                        Value value) {
+inline void finish_rows(const std::int32_t* sums, std::int64_t width, std::int64_t rows,
+                        const float* multipliers, const float* biases, std::int8_t* to, std::int64_t stride,
+                        std::int8_t low, Value value) {
   Floats multiplier[kVectors], bias[kVectors];
   for (int v = 0; v < kVectors; ++v) multiplier[v] = load(multipliers + v * kLanes);
   for (int v = 0; v < kVectors; ++v) bias[v] = load(biases + v * kLanes);
   std::int64_t at = 0;
-  for (std::int64_t r = 0; r < rows; ++r, at += stride, sums += kVectors * kLanes) {
+  for (std::int64_t r = 0; r < rows; ++r, at += stride, sums += width) {
     Ints integers[kVectors];
     for (int v = 0; v < kVectors; ++v)
       integers[v] = value(fma(to_floats(load(sums + v * kLanes)), multiplier[v], bias[v]), at + v * kLanes);
@@ -78,16 +78,17 @@ inline void finish_rows(const std::int32_t* sums, std::int64_t rows, const float
   }
 }
 
-// Rescales the sums, applies the epilogue and stores `rows` rows of kVectors whole vectors.
+// Rescales sums, applies the epilogue and stores `rows` rows of kVectors whole vectors; `width` sums lie
+// between one row and the next.
 template <int kVectors>
-[[gnu::noinline]] void finish_whole(const std::int32_t* sums, std::int64_t rows, const float* multipliers,
-                                    const float* biases, const Int8Target& target) {
+[[gnu::noinline]] void finish_whole(const std::int32_t* sums, std::int64_t width, std::int64_t rows,
+                                    const float* multipliers, const float* biases, const Int8Target& target) {
   std::int8_t* to = target.integers;
   std::int64_t stride = target.stride;
   const ByteClamp clamp(target);
   if (clamp.possible) {
     const ClampedInts clamped(clamp);
-    return finish_rows<kVectors>(sums, rows, multipliers, biases, to, stride, clamp.low,
+    return finish_rows<kVectors>(sums, width, rows, multipliers, biases, to, stride, clamp.low,
                                  [=](Floats x, std::int64_t) { return clamped(x); });
   }
   const float* residual = target.residual;
@@ -96,7 +97,7 @@ template <int kVectors>
   float* floats = target.floats;
   with_activation(*target.epilogue, [&](auto activation) {
     with_rounding(target.epilogue->quantizer, [&](auto quantize) {
-      finish_rows<kVectors>(sums, rows, multipliers, biases, to, stride, -128,
+      finish_rows<kVectors>(sums, width, rows, multipliers, biases, to, stride, -128,
                             [=](Floats x, std::int64_t at) {
                               if (residual) x = add(x, load(residual + at));
                               if (residual_integers)
@@ -109,36 +110,56 @@ template <int kVectors>
   });
 }
 
-// The same for rows of `columns` channels, from row `first` of the target on.
+// The same for fewer channels than a vector has, which vectors would reach beyond: in memory that has room.
+inline void finish_rest(const std::int32_t* sums, std::int64_t width, std::int64_t rows,
+                        const float* multipliers, const float* biases, std::int64_t columns,
+                        const Int8Target& target) {
+  alignas(64) float residual[kBlockRows * kLanes] = {}, floats[kBlockRows * kLanes];
+  std::int8_t integers[kBlockRows * kLanes], residual_integers[kBlockRows * kLanes] = {};
+  auto copy = [&](auto* to, std::int64_t to_stride, const auto* from, std::int64_t from_stride) {
+    for (std::int64_t r = 0; r < rows; ++r)
+      for (std::int64_t c = 0; c < columns; ++c) to[r * to_stride + c] = from[r * from_stride + c];
+  };
+  Int8Target rest = target;
+  rest.stride = kLanes;
+  if (target.residual) {
+    copy(residual, kLanes, target.residual, target.stride);
+    rest.residual = residual;
+  }
+  if (target.residual_integers) {
+    copy(residual_integers, kLanes, target.residual_integers, target.stride);
+    rest.residual_integers = residual_integers;
+  }
+  if (target.floats) rest.floats = floats;
+  if (target.integers) rest.integers = integers;
+  finish_whole<1>(sums, width, rows, multipliers, biases, rest);
+  if (target.floats) copy(target.floats, target.stride, floats, kLanes);
+  if (target.integers) copy(target.integers, target.stride, integers, kLanes);
+}
+
+// The same for the first `columns` of kVectors vectors of channels and at most kBlockRows rows, which are
+// rows of the target from `first` on.
 template <int kVectors>
 void finish(const std::int32_t* sums, std::int64_t rows, const float* multipliers, const float* biases,
             std::int64_t columns, const Int8Target& target, std::int64_t first) {
   constexpr std::int64_t kWidth = kVectors * kLanes;
-  Int8Target part = target;
-  std::int64_t start = first * target.stride;
-  if (part.residual) part.residual += start;
-  if (part.residual_integers) part.residual_integers += start;
-  if (part.floats) part.floats += start;
-  if (part.integers) part.integers += start;
-  if (columns == kWidth) return finish_whole<kVectors>(sums, rows, multipliers, biases, part);
-
-  // Vectors would reach beyond the last channel: row by row over memory that has room for them.
-  alignas(64) float residual[kWidth] = {}, floats[kWidth];
-  std::int8_t integers[kWidth], residual_integers[kWidth] = {};
-  auto copy = [&](auto* to, const auto* from) { std::memcpy(to, from, columns * sizeof *to); };
-  Int8Target row = part;
-  if (part.residual) row.residual = residual;
-  if (part.residual_integers) row.residual_integers = residual_integers;
-  if (part.floats) row.floats = floats;
-  if (part.integers) row.integers = integers;
-  for (std::int64_t r = 0; r < rows; ++r, sums += kWidth) {
-    std::int64_t at = r * target.stride;
-    if (part.residual) copy(residual, part.residual + at);
-    if (part.residual_integers) copy(residual_integers, part.residual_integers + at);
-    finish_whole<kVectors>(sums, 1, multipliers, biases, row);
-    if (part.floats) copy(part.floats + at, floats);
-    if (part.integers) copy(part.integers + at, integers);
-  }
+  auto part = [&](std::int64_t channel) {
+    Int8Target moved = target;
+    std::int64_t at = first * target.stride + channel;
+    if (moved.residual) moved.residual += at;
+    if (moved.residual_integers) moved.residual_integers += at;
+    if (moved.floats) moved.floats += at;
+    if (moved.integers) moved.integers += at;
+    return moved;
+  };
+  std::int64_t vectors = columns / kLanes, whole = vectors * kLanes;
+  if (vectors == kVectors) return finish_whole<kVectors>(sums, kWidth, rows, multipliers, biases, part(0));
+  if (vectors == 1) finish_whole<1>(sums, kWidth, rows, multipliers, biases, part(0));
+  if (vectors == 2) finish_whole<2>(sums, kWidth, rows, multipliers, biases, part(0));
+  if (vectors == 3) finish_whole<3>(sums, kWidth, rows, multipliers, biases, part(0));
+  if (whole < columns)
+    finish_rest(sums + whole, kWidth, rows, multipliers + whole, biases + whole, columns - whole,
+                part(whole));
 }
 
 }  // namespace
