@@ -14,6 +14,7 @@ void relax_floats(Graph& graph) {
   });
   if (quantized) return;
   fold_scale(graph);
+  fuse_squeeze_excite(graph);
   for (Node& node : graph.nodes)
     if (node.op == "conv2d") node.attrs["exact"] = false;
 }

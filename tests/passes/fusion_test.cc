@@ -209,6 +209,43 @@ TEST(FoldScale, GoesIntoTheConvolutionBehindIt) {
     }
 }
 
+// An image of `size` pixels a side, gated by what two layers make of its mean, in front of a convolution.
+Graph squeeze_excite(std::int64_t size, std::int64_t kernel, bool gate_first) {
+  Builder b;
+  ValueId image = b.relu(b.input("x", {kUnknown, 6, size, size}));
+  ValueId mean = b.op("pool2d", {image}, {{"type", "avg"}, {"global", true}});
+  ValueId small = b.relu(b.conv2d(mean, b.constant("w1", ramp({3, 6, 1, 1}))));
+  ValueId gate = b.op("hard_sigmoid", {b.conv2d(small, b.constant("w2", ramp({6, 3, 1, 1})))});
+  ValueId gated = gate_first ? b.mul(gate, image) : b.mul(image, gate);
+  ValueId y = b.conv2d(gated, b.constant("w3", ramp({20, 6, kernel, kernel})));
+  return b.build({b.add(y, b.constant("b", ramp({1, 20, 1, 1})))});
+}
+
+TEST(FuseSqueezeExcite, TheConvolutionTakesTheGate) {
+  struct Case {
+    std::int64_t size, kernel;
+    bool fuses;
+  };
+  for (const Case& c : {Case{7, 1, true}, {4, 1, false}, {7, 3, false}})  // 4 x 4 is less than 20 channels
+    for (bool gate_first : {false, true}) {
+      Graph before = squeeze_excite(c.size, c.kernel, gate_first), after = before;
+      fuse_squeeze_excite(after);
+      remove_dead_nodes(after);
+      EXPECT_EQ(count(after, "mul"), c.fuses ? 0 : 1);
+      expect_same(before, after, {ramp({3, 6, c.size, c.size})}, 1e-5f);
+    }
+}
+
+TEST(FuseSqueezeExcite, AGateOfAnotherImageStays) {
+  Builder b;
+  ValueId image = b.relu(b.input("x", {kUnknown, 6, 7, 7}));
+  ValueId gate = b.relu(b.input("gate", {kUnknown, 6, 1, 1}));
+  ValueId y = b.conv2d(b.mul(image, gate), b.constant("w", ramp({5, 6, 1, 1})));
+  Graph graph = b.build({y});
+  fuse_squeeze_excite(graph);
+  EXPECT_EQ(graph.nodes.back().inputs[0], graph.nodes[2].outputs[0]);
+}
+
 TEST(RemoveIdentities, KeepsTheNamesThatTheUserKnows) {
   Builder b;
   ValueId x = b.input("x", {kUnknown, 8});

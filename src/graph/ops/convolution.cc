@@ -33,6 +33,14 @@ void infer_conv2d(const Node& node, Inputs inputs, Outputs outputs) {
   require_float(*inputs[0], "x");
   require_float(*inputs[1], "weight");
   Shape out = conv_shape(node, inputs[0]->shape, inputs[1]->shape);
+  if (inputs.size() > 5 && inputs[5]) {
+    require_float(*inputs[5], "gate");
+    const Shape &x = inputs[0]->shape, &gate = inputs[5]->shape;
+    if (gate.size() != 4 || gate[2] != 1 || gate[3] != 1)
+      fail("gate has shape {}, expected one number a channel", to_string(gate));
+    merge_dims(x[0], gate[0], "the images of x and gate");
+    merge_dims(x[1], gate[1], "the channels of x and gate");
+  }
   infer_linear_epilogue(node, inputs, 2, out, out[1], outputs);
 }
 
@@ -85,8 +93,10 @@ std::vector<OpSpec> convolution() {
   std::vector<std::string_view> inputs = {"x", "weight", "bias?", "out_scale?", "residual?"};
   std::vector<AttrSpec> conv2d = with_epilogue(conv_attrs());
   conv2d.push_back({"exact", true});
+  std::vector<std::string_view> conv2d_inputs = inputs;
+  conv2d_inputs.push_back("gate?");
   return {
-      {"conv2d", inputs, {"y", "float?"}, conv2d, infer_conv2d},
+      {"conv2d", conv2d_inputs, {"y", "float?"}, conv2d, infer_conv2d},
       {"conv2d_transpose",
        inputs,
        {"y", "float?"},

@@ -49,6 +49,13 @@ std::shared_ptr<const Prepared> pack_conv(const simd::FloatRoutines& routines, c
 
 namespace {
 
+// A gate is for convolutions of one tap.
+bool fits_conv(const PrepareArgs& args) {
+  const Shape& weight = args.value(1)->shape;
+  bool one_tap = weight[2] == 1 && weight[3] == 1 && attr<std::int64_t>(args.node, "groups") == 1;
+  return constants_are_weights(args) && (one_tap || !args.value(5));
+}
+
 std::shared_ptr<const Prepared> prepare_conv(const PrepareArgs& args) {
   return pack_conv(args.simd->f32, args.constant(1).aligned(), args.constant(2).aligned(),
                    attr<std::int64_t>(args.node, "groups"));
@@ -146,6 +153,26 @@ class Pieces {
   std::vector<float> copies_;
 };
 
+// The weights of one image with a gate, in scratch memory: those that meet an input channel times its number.
+const float* times_gate(const KernelArgs& args, const PreparedConv& p, const Tensor& gate,
+                        std::int64_t image) {
+  const float* factors = gate.data<float>().data() + image * p.group_channels;
+  const float* from = p.weights.data<float>().data();
+  auto* const scaled = reinterpret_cast<float*>(args.scratch.data());
+  float* to = scaled;
+  for (std::int64_t first = 0, width; first < p.out_channels; first += width) {
+    width = args.simd->f32.panel_width(p.out_channels - first);
+    for (std::int64_t k = 0; k < p.group_channels; ++k, from += width, to += width)
+      for (std::int64_t j = 0; j < width; ++j) to[j] = from[j] * factors[k];
+  }
+  return scaled;
+}
+
+std::size_t conv_scratch(const KernelArgs& args) {
+  const auto& p = static_cast<const PreparedConv&>(*args.prepared);
+  return args.input(5) ? static_cast<std::size_t>(p.group_size) * sizeof(float) : 0;
+}
+
 }  // namespace
 
 void run_conv(const KernelArgs& args) {
@@ -161,14 +188,18 @@ void run_conv(const KernelArgs& args) {
   std::int64_t pixel_bytes = args.inputs[0]->dim(1) * 4;
   std::int64_t row_bytes = pixel_bytes * window.y.stride * window.x.stride;
   std::int64_t shared_bytes = pixel_bytes * window.x.in * (p.kernel_h - 1);
-  Tasks tasks = split_product(args, rows, columns, row_bytes, depth * p.groups, shared_bytes);
-  args.pool.parallel_for(tasks.count(), [&](std::int64_t task) {
-    std::int64_t row = tasks.first_row(task), count = tasks.row_count(task);
+  const Tensor* gate = args.input(5);
+  std::int64_t images = gate ? args.inputs[0]->dim(0) : 1;  // which have weights of their own
+  Tasks tasks = split_product(args, rows / std::max<std::int64_t>(images, 1), columns, row_bytes,
+                              depth * p.groups, shared_bytes);
+  const float* all_weights = p.weights.data<float>().data();
+  auto run_task = [&](std::int64_t task, std::int64_t image) {
+    std::int64_t row = image * tasks.rows + tasks.first_row(task), count = tasks.row_count(task);
     std::int64_t column = tasks.first_column(task);
     Pieces pieces = shape;
     pieces.find(row, count);
     for (std::int64_t group = 0; group < p.groups; ++group) {
-      const float* weights = p.weights.data<float>().data() + group * p.group_size;
+      const float* weights = all_weights + group * p.group_size;
       const float* bias = p.bias.empty() ? nullptr : data_or_null(p.bias[static_cast<std::size_t>(group)]);
       args.simd->f32.multiply({.pieces = pieces.of_group(group),
                                .piece_step = count,
@@ -181,7 +212,11 @@ void run_conv(const KernelArgs& args) {
                                .alpha = 1,
                                .target = advance(target, row * p.out_channels + group * columns + column)});
     }
-  });
+  };
+  for (std::int64_t image = 0; image < images; ++image) {
+    if (gate) all_weights = times_gate(args, p, *gate, image);
+    args.pool.parallel_for(tasks.count(), [&](std::int64_t task) { run_task(task, image); });
+  }
 }
 
 std::vector<Implementation> float_conv() {
@@ -189,8 +224,9 @@ std::vector<Implementation> float_conv() {
            .name = "gemm",
            .layout = LayoutNeed::kChannelsLast,
            .run = run_conv,
-           .fits = constants_are_weights,
+           .fits = fits_conv,
            .prepare = prepare_conv,
+           .scratch = conv_scratch,
            .drops_constants = true}};
 }
 

@@ -16,7 +16,7 @@ struct PreparedDepthwise : Prepared {
 };
 
 bool fits_depthwise(const PrepareArgs& args) {
-  return constants_are_weights(args) && args.value(1)->shape[1] == 1;
+  return constants_are_weights(args) && args.value(1)->shape[1] == 1 && !args.value(5);
 }
 
 std::shared_ptr<const Prepared> prepare_depthwise(const PrepareArgs& args) {

@@ -73,7 +73,7 @@ void PreparedWinograd::transform(const simd::FloatRoutines& routines) const {
 
 bool fits_winograd(const PrepareArgs& args) {
   using Ints = std::vector<std::int64_t>;
-  if (!constants_are_weights(args) || attr<bool>(args.node, "exact")) return false;
+  if (!constants_are_weights(args) || args.value(5) || attr<bool>(args.node, "exact")) return false;
   const Shape& weight = args.value(1)->shape;
   if (weight[2] != 3 || weight[3] != 3 || attr<std::int64_t>(args.node, "groups") != 1 ||
       attr<Ints>(args.node, "strides") != Ints{1, 1} || attr<Ints>(args.node, "dilations") != Ints{1, 1})

@@ -14,9 +14,26 @@ auto finish(const Store& store, const ToFloat& to_float) {
   };
 }
 
+// Each channel of each image times its number.
+Tensor times_gate(const Tensor& x, const Tensor& gate) {
+  Tensor y(DType::kFloat32, x.shape());
+  auto from = x.data<float>(), factors = gate.data<float>();
+  auto to = y.mutable_data<float>();
+  auto area = static_cast<std::size_t>(x.dim(2) * x.dim(3));
+  for (std::size_t i = 0; i < from.size(); ++i) to[i] = from[i] * factors[i / area];
+  return y;
+}
+
 }  // namespace
 
 void conv2d(const KernelArgs& args) {
+  if (const Tensor* gate = args.input(5)) {
+    Tensor x = times_gate(*args.inputs[0], *gate);
+    std::vector<const Tensor*> inputs(args.inputs.begin(), args.inputs.begin() + 5);
+    inputs[0] = &x;
+    KernelArgs gated = {args.node, inputs, args.outputs, args.pool, args.layout};
+    return conv2d(gated);
+  }
   Store store(args, args.input(4), args.input(3));
   AddBias add_bias(args.input(2));
   convolve<float, float>(args, finish(store, add_bias));

@@ -110,6 +110,17 @@ TEST(FastConv, Epilogues) {
         }
 }
 
+TEST(FastConv, Gates) {
+  for (std::int64_t channels : {1, 6, 40})
+    for (std::int64_t columns : {5, 24, 67})
+      for (std::int64_t kernel : {1, 3})
+        expect_as_reference(
+            "conv2d",
+            {random_floats({3, channels, 9, 8}, 1), random_floats({columns, channels, kernel, kernel}, 2),
+             random_floats({columns}, 3), Tensor(), Tensor(), random_floats({3, channels, 1, 1}, 4)},
+            {{"exact", false}}, {1, 2}, 2e-5);
+}
+
 TEST(FastConv, EpiloguesOfDepthwise) {
   for (const char* activation : {"", "relu6", "hard_swish"})
     for (std::int64_t channels : {5, 8, 19, 300})
