@@ -51,8 +51,8 @@ void fuse_scale(Graph& graph);
 void fold_scale(Graph& graph);
 
 // Squeeze-and-excite: where a convolution of one tap reads an image times a gate for each of its channels,
-// which is made of the image itself, the gate goes into the convolution, which multiplies its weights with it.
-// What is left of the multiplication is dead.
+// which is made of the image itself, the gate goes into the convolution, which multiplies its weights with
+// it. What is left of the multiplication is dead.
 void fuse_squeeze_excite(Graph& graph);
 
 // A tensor of equal shape that is added to what a convolution or product makes becomes its residual: an
