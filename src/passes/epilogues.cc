@@ -37,6 +37,12 @@ void set_input(Node& node, int slot, ValueId id) {
   node.inputs[index] = id;
 }
 
+bool has_one_tap(const Node& conv, const Shape& weight) {
+  auto pads = attr<std::vector<std::int64_t>>(conv, "paddings");
+  bool padded = std::any_of(pads.begin(), pads.end(), [](std::int64_t pad) { return pad != 0; });
+  return weight[2] == 1 && weight[3] == 1 && !padded && attr<std::string>(conv, "auto_pad") == "explicit";
+}
+
 bool is_open(const Node& node) {
   return attr<std::string>(node, "activation").empty() &&
          input_of(node, epilogue_slots(node).out_scale) == kNoValue;

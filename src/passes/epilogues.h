@@ -28,6 +28,9 @@ std::int64_t channels_of(const Graph& graph, const Node& node);
 // of the linear node `layer`.
 bool lies_along_channels(const Graph& graph, const Node& layer, const Shape& constant, std::int64_t axis);
 
+// Whether each output of a conv2d node with this weight has one tap, which lies inside of the image.
+bool has_one_tap(const Node& conv, const Shape& weight);
+
 // The only node that reads the first output of `node`; null when there are more or the user sees it.
 Node* only_reader(Graph& graph, const Uses& uses, const Node& node);
 

@@ -1,21 +1,7 @@
-#include <algorithm>
-
 #include "passes/epilogues.h"
 #include "passes/passes.h"
 
 namespace octet {
-
-namespace {
-
-// Whether each output of a convolution has all of its taps inside of the image: with padding, what a scale
-// adds would be missing there.
-bool has_one_tap(const Node& conv, const Shape& weight) {
-  auto pads = attr<std::vector<std::int64_t>>(conv, "paddings");
-  bool padded = std::any_of(pads.begin(), pads.end(), [](std::int64_t pad) { return pad != 0; });
-  return weight[2] == 1 && weight[3] == 1 && !padded && attr<std::string>(conv, "auto_pad") == "explicit";
-}
-
-}  // namespace
 
 void fold_scale(Graph& graph) {
   Uses uses(graph);

@@ -1,5 +1,3 @@
-#include <algorithm>
-
 #include "passes/epilogues.h"
 #include "passes/passes.h"
 
@@ -15,8 +13,8 @@ bool is_made_of(const Graph& graph, const Uses& uses, ValueId gate, ValueId imag
     int maker = uses.producer(gate);
     if (maker < 0) return false;
     const Node& node = graph.nodes[static_cast<std::size_t>(maker)];
-    bool is_link = node.op == "pool2d" || node.op == "conv2d" || node.inputs.size() == 1;
-    if (!is_link || node.inputs.empty() || node.inputs[0] == kNoValue) return false;
+    bool is_link = node.op == "conv2d" || node.inputs.size() == 1;
+    if (!is_link || node.inputs[0] == kNoValue) return false;
     gate = node.inputs[0];
   }
   return gate == image;
@@ -34,20 +32,16 @@ void fuse_squeeze_excite(Graph& graph) {
         input_of(*conv, kGate) != kNoValue)
       continue;
     const Shape& weight = graph.value(conv->inputs[1]).shape;
-    auto one = [](const std::vector<std::int64_t>& numbers, std::int64_t number) {
-      return std::all_of(numbers.begin(), numbers.end(), [&](std::int64_t n) { return n == number; });
-    };
     using Ints = std::vector<std::int64_t>;
-    if (weight.size() != 4 || weight[1] < 2 || weight[2] != 1 || weight[3] != 1 ||
-        attr<std::int64_t>(*conv, "groups") != 1 || !one(attr<Ints>(*conv, "paddings"), 0) ||
-        !one(attr<Ints>(*conv, "strides"), 1) || attr<std::string>(*conv, "auto_pad") != "explicit")
+    if (weight.size() != 4 || weight[1] < 2 || !has_one_tap(*conv, weight) ||
+        attr<std::int64_t>(*conv, "groups") != 1 || attr<Ints>(*conv, "strides") != Ints{1, 1})
       continue;
     for (int side : {0, 1}) {
       ValueId image = mul.inputs[static_cast<std::size_t>(side)];
       ValueId gate = mul.inputs[static_cast<std::size_t>(1 - side)];
       const Shape &shape = graph.value(image).shape, &gate_shape = graph.value(gate).shape;
-      if (shape.size() != 4 || gate_shape.size() != 4 || gate_shape[1] != weight[1] || gate_shape[2] != 1 ||
-          gate_shape[3] != 1 || !is_made_of(graph, uses, gate, image))
+      if (shape.size() != 4 || gate_shape != Shape{shape[0], weight[1], 1, 1} ||
+          !is_made_of(graph, uses, gate, image))
         continue;
       // There are fewer weights than numbers in the image, as far as that is known.
       bool known = shape[2] != kUnknown && shape[3] != kUnknown;

@@ -236,6 +236,16 @@ TEST(FuseSqueezeExcite, TheConvolutionTakesTheGate) {
     }
 }
 
+TEST(FuseSqueezeExcite, AGateOfAllImagesStays) {
+  Builder b;
+  ValueId image = b.relu(b.input("x", {kUnknown, 6, 7, 7}));
+  ValueId gate = b.op("reduce_mean", {image}, {{"axes", Ints{0, 2, 3}}, {"keepdims", true}});
+  Graph before = b.build({b.conv2d(b.mul(image, gate), b.constant("w", ramp({5, 6, 1, 1})))}), after = before;
+  fuse_squeeze_excite(after);
+  EXPECT_EQ(after.nodes.back().inputs[0], after.nodes[2].outputs[0]);
+  expect_same(before, after, {ramp({3, 6, 7, 7})});
+}
+
 TEST(FuseSqueezeExcite, AGateOfAnotherImageStays) {
   Builder b;
   ValueId image = b.relu(b.input("x", {kUnknown, 6, 7, 7}));

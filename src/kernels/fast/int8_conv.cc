@@ -80,7 +80,7 @@ struct Convolution {
     left.fill(args, args.scratch.data());
     std::int64_t columns = args.outputs[0].size() / rows;
     Product product{.packed = packed.product,
-                    .chunks = (rows + chunk - 1) / chunk,
+                    .chunks = ceil_div(rows, chunk),
                     .chunk_rows = chunk,
                     .chunk =
                         [&](std::int64_t i) {

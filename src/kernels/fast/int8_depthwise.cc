@@ -133,7 +133,6 @@ class Depthwise {
     window_ = ops::conv_window(args.node, x_.dim(2), x_.dim(3), weight.dim(2), weight.dim(3));
     width_ = (window_.x.out - 1) * window_.x.stride + (window_.x.kernel - 1) * window_.x.dilation + 1;
     constexpr std::int64_t kBytes = 128 << 10;  // of the copy
-    auto ceil_div = [](std::int64_t a, std::int64_t b) { return (a + b - 1) / b; };
     auto blocks = std::max<std::int64_t>(static_cast<std::int64_t>(packed_.blocks.size()), 1);
     std::int64_t tasks = task_count(args.pool.threads()), out_rows = window_.y.out * x_.dim(0);
     // Tasks get rows of their own, as long as not much of what they copy is copied by others too; then
@@ -162,7 +161,7 @@ class Depthwise {
         offsets.push_back((ky * window_.y.dilation * width_ + kx * window_.x.dilation) * block_);
     auto taps = static_cast<std::int64_t>(offsets.size());
     if (taps % 2 != 0) offsets.push_back(offsets.back());
-    std::int64_t per_image = (window_.y.out + rows_ - 1) / rows_;
+    std::int64_t per_image = ceil_div(window_.y.out, rows_);
     args.pool.parallel_for(groups_ * per_image * x_.dim(0), [&](std::int64_t task, int thread) {
       auto* copy = reinterpret_cast<std::int8_t*>(args.scratch.data()) + thread * copy_bytes();
       std::int64_t chunk = task / groups_, image = chunk / per_image, y = chunk % per_image * rows_;

@@ -11,10 +11,6 @@ namespace {
 constexpr std::int64_t kTasksPerThread = 4;  // so that a thread that is held up does not hold up all
 constexpr std::int64_t kMinRows = 40;        // less is not worth its pointers
 
-std::int64_t ceil_div(std::int64_t a, std::int64_t b) {
-  return (a + b - 1) / b;
-}
-
 // Rows are read in units of 4 bytes, so behind each memory that is read there must be a few more.
 constexpr std::int64_t kSlack = 64;
 

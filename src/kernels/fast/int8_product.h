@@ -7,6 +7,10 @@
 // Integer convolutions as products of packed weights with rows of pointers into the image.
 namespace octet::fast {
 
+inline std::int64_t ceil_div(std::int64_t a, std::int64_t b) {
+  return (a + b - 1) / b;
+}
+
 // Channels-last images in memory as the left side of a product.
 struct LeftImage {
   const std::int8_t* data = nullptr;

@@ -224,13 +224,6 @@ inline void store_bytes(std::int8_t* p, const Ints (&v)[kVectors], std::int8_t l
   }
 #endif
 }
-template <int kVectors>
-inline void store_bytes_first(std::int8_t* p, const Ints (&v)[kVectors], std::int8_t low,
-                              std::int64_t count) {
-  std::int8_t bytes[kMaxVectors * kLanes];
-  store_bytes<kVectors>(bytes, v, low);
-  copy_bytes(p, bytes, count);
-}
 
 }  // namespace
 }  // namespace octet::simd::OCTET_SIMD
