@@ -12,19 +12,35 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 void Comparer::add(std::span<const float> expected, std::span<const float> actual) {
   check(expected.size() == actual.size(), "a comparison needs two spans of one length");
-  for (std::size_t i = 0; i < expected.size(); ++i) {
-    const double e = expected[i], a = actual[i];
+  // Sums in lanes, which do not wait for each other.
+  constexpr std::size_t kLanes = 4;
+  double dot[kLanes] = {}, expected_power[kLanes] = {}, actual_power[kLanes] = {}, noise_power[kLanes] = {};
+  double difference[kLanes] = {}, largest[kLanes] = {};
+  auto look = [&](std::size_t i, std::size_t lane) {
+    double e = static_cast<double>(expected[i]), a = static_cast<double>(actual[i]), d = std::fabs(a - e);
     if (!std::isfinite(e) || !std::isfinite(a)) {
       const bool same = e == a || (std::isnan(e) && std::isnan(a));
       if (!same) max_abs_difference_ = kInfinity;
-      continue;
+      e = a = d = 0;
     }
-    max_abs_difference_ = std::max(max_abs_difference_, std::fabs(a - e));
-    max_abs_expected_ = std::max(max_abs_expected_, std::fabs(e));
-    dot_ += e * a;
-    expected_power_ += e * e;
-    actual_power_ += a * a;
-    noise_power_ += (a - e) * (a - e);
+    difference[lane] = std::max(difference[lane], d);
+    largest[lane] = std::max(largest[lane], std::fabs(e));
+    dot[lane] += e * a;
+    expected_power[lane] += e * e;
+    actual_power[lane] += a * a;
+    noise_power[lane] += d * d;
+  };
+  std::size_t i = 0;
+  for (; i + kLanes <= expected.size(); i += kLanes)
+    for (std::size_t lane = 0; lane < kLanes; ++lane) look(i + lane, lane);
+  for (; i < expected.size(); ++i) look(i, 0);
+  for (std::size_t lane = 0; lane < kLanes; ++lane) {
+    max_abs_difference_ = std::max(max_abs_difference_, difference[lane]);
+    max_abs_expected_ = std::max(max_abs_expected_, largest[lane]);
+    dot_ += dot[lane];
+    expected_power_ += expected_power[lane];
+    actual_power_ += actual_power[lane];
+    noise_power_ += noise_power[lane];
   }
 }
 

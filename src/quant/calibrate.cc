@@ -108,7 +108,7 @@ std::string to_bytes(const nlohmann::json& json) {
 }
 
 // What each process saw of the data, put together, everywhere.
-Calibration put_together(const Calibration& mine, Comm& comm) {
+Calibration put_together(Calibration mine, Comm& comm) {
   if (comm.size() == 1) return mine;
   Calibration whole;
   for (const std::string& part : comm.gather(to_bytes(mine.to_json())))
@@ -163,7 +163,7 @@ Calibration calibrate(const Graph& graph, const std::set<ValueId>& tensors, cons
       },
       [&](std::int64_t index, const std::string& name, std::span<const float> values, std::int64_t samples,
           ThreadPool& threads) { result.tensors.at(name).update(index, values, samples, wanted, threads); });
-  result = put_together(result, comm);
+  result = put_together(std::move(result), comm);
   if (!options.two_pass || !options.wanted.histogram) return result;
   for (const auto& [name, statistics] : result.tensors)
     result.exact[name] = {static_cast<double>(statistics.abs_min), static_cast<double>(statistics.abs_max),

@@ -124,15 +124,16 @@ int exponent_above(float magnitude) {
 }  // namespace
 
 void GrowingHistogram::grow(int exponent) {
-  if (counts_.empty()) counts_.assign(kBins, 0);
+  if (counts_.empty()) counts_ = Counts(kBins);
   if (exponent_ == kEmpty) exponent_ = exponent;
   for (; exponent_ < exponent; ++exponent_) {
     bool nothing = true;
     for (std::size_t i = 0; i < kBins / 2; ++i) {
-      counts_[i] = counts_[2 * i] + counts_[2 * i + 1];
-      nothing = nothing && counts_[i] == 0;
+      std::int64_t both = counts_[2 * i] + counts_[2 * i + 1];
+      counts_.set(i, both);
+      nothing = nothing && both == 0;
     }
-    std::fill(counts_.begin() + kBins / 2, counts_.end(), 0);
+    for (std::size_t i = kBins / 2; i < kBins; ++i) counts_.set(i, 0);
     if (nothing) exponent_ = exponent - 1;
   }
 }
@@ -141,18 +142,15 @@ void GrowingHistogram::add(std::span<const float> values, float abs_max, ThreadP
   if (values.empty()) return;
   // Zeros fit into any range, so a batch of them does not choose one.
   if (abs_max > 0) grow(std::max(exponent_above(abs_max), -120));
-  if (counts_.empty()) counts_.assign(kBins, 0);
-  if (abs_max <= 0) {
-    counts_[0] += static_cast<std::int64_t>(values.size());
-    return;
-  }
+  if (counts_.empty()) counts_ = Counts(kBins);
+  if (abs_max <= 0) return counts_.add(0, static_cast<std::int64_t>(values.size()));
   float inverse_width = std::ldexp(static_cast<float>(kBins), -exponent_);
   auto count_into = [&](std::span<const float> part, auto& counts) {
     std::int32_t bins[512];
     for (std::size_t at = 0; at < part.size(); at += 512) {
       std::size_t count = std::min<std::size_t>(512, part.size() - at);
       bins_of(part.data() + at, static_cast<std::int64_t>(count), inverse_width, kBins - 1, bins);
-      for (std::size_t i = 0; i < count; ++i) ++counts[static_cast<std::size_t>(bins[i])];
+      for (std::size_t i = 0; i < count; ++i) counts.increment(static_cast<std::size_t>(bins[i]));
     }
   };
   // Tables of their own for several threads are worth it only for large tensors.
@@ -160,20 +158,20 @@ void GrowingHistogram::add(std::span<const float> values, float abs_max, ThreadP
   std::int64_t chunks = chunks_of(values.size()), tasks = pool.threads();
   std::mutex mutex;
   pool.parallel_for(tasks, [&](std::int64_t task) {
-    std::vector<std::uint32_t> counts(kBins);
+    Counts counts(kBins);
     for (std::int64_t c = task; c < chunks; c += tasks) count_into(chunk(values, c), counts);
     std::lock_guard lock(mutex);
-    for (std::size_t i = 0; i < kBins; ++i) counts_[i] += counts[i];
+    for (std::size_t i = 0; i < kBins; ++i) counts_.add(i, counts[i]);
   });
 }
 
 void GrowingHistogram::merge(const GrowingHistogram& other) {
   if (other.counts_.empty()) return;
-  if (counts_.empty()) counts_.assign(kBins, 0);
+  if (counts_.empty()) counts_ = Counts(kBins);
   GrowingHistogram theirs = other;
   if (other.exponent_ != kEmpty) grow(other.exponent_);
   if (exponent_ != kEmpty) theirs.grow(exponent_);
-  for (std::size_t i = 0; i < kBins; ++i) counts_[i] += theirs.counts_[i];
+  for (std::size_t i = 0; i < kBins; ++i) counts_.add(i, theirs.counts_[i]);
 }
 
 Histogram GrowingHistogram::rebin(double low, double high, int bins) const {
@@ -182,17 +180,18 @@ Histogram GrowingHistogram::rebin(double low, double high, int bins) const {
   double width = exponent_ == kEmpty ? 0 : std::ldexp(1.0, exponent_) / kBins;
   double factor = high > low ? bins / (high - low) : 0;
   for (std::size_t i = 0; i < kBins; ++i) {
-    if (counts_[i] == 0) continue;
+    const std::int64_t count = counts_[i];
+    if (count == 0) continue;
     double bin = ((static_cast<double>(i) + 0.5) * width - low) * factor;
     auto at = static_cast<std::size_t>(std::clamp(bin, 0.0, static_cast<double>(bins - 1)));
-    result.counts[at] += static_cast<double>(counts_[i]);
+    result.counts[at] += static_cast<double>(count);
   }
   return result;
 }
 
 std::int64_t GrowingHistogram::total() const {
   std::int64_t total = 0;
-  for (std::int64_t count : counts_) total += count;
+  for (std::size_t i = 0; i < counts_.size(); ++i) total += counts_[i];
   return total;
 }
 
@@ -200,28 +199,28 @@ double GrowingHistogram::share_above(double limit) const {
   if (counts_.empty() || exponent_ == kEmpty) return 0;
   double width = std::ldexp(1.0, exponent_) / kBins;
   std::int64_t above = 0;
-  for (std::size_t i = 0; i < kBins; ++i)
-    if ((static_cast<double>(i) + 0.5) * width > limit) above += counts_[i];
+  for (std::size_t i = kBins; i-- > 0 && (static_cast<double>(i) + 0.5) * width > limit;) above += counts_[i];
   return static_cast<double>(above) / static_cast<double>(total());
 }
 
 nlohmann::json GrowingHistogram::to_json() const {
   std::size_t used = counts_.size();
   while (used > 0 && counts_[used - 1] == 0) --used;
-  return {{"exponent", exponent_},
-          {"counts",
-           std::vector<std::int64_t>(counts_.begin(), counts_.begin() + static_cast<std::ptrdiff_t>(used))}};
+  std::vector<std::int64_t> counts;
+  for (std::size_t i = 0; i < used; ++i) counts.push_back(counts_[i]);
+  return {{"exponent", exponent_}, {"counts", std::move(counts)}};
 }
 
 GrowingHistogram GrowingHistogram::from_json(const nlohmann::json& json) {
   GrowingHistogram histogram;
   histogram.exponent_ = json.at("exponent").get<int>();
-  histogram.counts_ = json.at("counts").get<std::vector<std::int64_t>>();
-  bool sensible = histogram.counts_.size() <= kBins &&
-                  (histogram.exponent_ == kEmpty || std::abs(histogram.exponent_) <= 128);
-  for (std::int64_t count : histogram.counts_) sensible = sensible && count >= 0;
+  auto counts = json.at("counts").get<std::vector<std::int64_t>>();
+  bool sensible = counts.size() <= kBins &&
+                  (histogram.exponent_ == kEmpty || std::abs(histogram.exponent_) <= 128) &&
+                  std::all_of(counts.begin(), counts.end(), [](std::int64_t count) { return count >= 0; });
   if (!sensible) fail("a histogram makes no sense");
-  if (!histogram.counts_.empty()) histogram.counts_.resize(kBins);
+  if (!counts.empty()) histogram.counts_ = Counts(kBins);
+  for (std::size_t i = 0; i < counts.size(); ++i) histogram.counts_.set(i, counts[i]);
   return histogram;
 }
 

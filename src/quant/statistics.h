@@ -1,5 +1,6 @@
 #pragma once
 #include <cstdint>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <span>
 #include <vector>
@@ -19,6 +20,33 @@ struct Histogram {
 };
 
 constexpr int kCoarseBins = 2048;  // what thresholds are searched on, as PaddleSlim does
+
+// Counts that are nearly all small: 32 bits each, and what is beyond for the few that need more.
+class Counts {
+ public:
+  explicit Counts(std::size_t size = 0) : low_(size) {}
+  std::size_t size() const { return low_.size(); }
+  bool empty() const { return low_.empty(); }
+  std::int64_t operator[](std::size_t i) const {
+    auto it = high_.empty() ? high_.end() : high_.find(i);
+    return low_[i] + (it == high_.end() ? 0 : it->second << 32);
+  }
+  void increment(std::size_t i) {
+    if (++low_[i] == 0) ++high_[i];
+  }
+  void set(std::size_t i, std::int64_t count) {
+    low_[i] = static_cast<std::uint32_t>(count);
+    high_.erase(i);
+    if (count >> 32 != 0) high_[i] = count >> 32;
+  }
+  void add(std::size_t i, std::int64_t count) {
+    if (count != 0) set(i, (*this)[i] + count);
+  }
+
+ private:
+  std::vector<std::uint32_t> low_;
+  std::map<std::size_t, std::int64_t> high_;
+};
 
 // Bins over [0, range), where the range is a power of two that doubles, two bins becoming one, whenever a
 // larger magnitude comes. So one pass over the data is enough, and the order of the data does not matter.
@@ -43,7 +71,7 @@ class GrowingHistogram {
   static constexpr int kBins = 1 << 18;
   int exponent_ = kEmpty;  // range = 2^exponent_
   static constexpr int kEmpty = -1000;
-  std::vector<std::int64_t> counts_;
+  Counts counts_;
 };
 
 // The threshold of one batch with the smallest loss so far.

@@ -63,6 +63,19 @@ TEST(TensorStatistics, GrowingBinsCountEverything) {
   }
 }
 
+TEST(Counts, GoBeyond32Bits) {
+  Counts counts(3);
+  counts.set(1, (std::int64_t{1} << 32) - 1);
+  counts.increment(1);
+  EXPECT_EQ(counts[1], std::int64_t{1} << 32);
+  counts.add(1, std::int64_t{1} << 32);
+  counts.increment(1);
+  EXPECT_EQ(counts[1], (std::int64_t{1} << 33) + 1);
+  counts.set(1, 7);
+  EXPECT_EQ(counts[1], 7);
+  EXPECT_EQ(counts[0] + counts[2], 0);
+}
+
 TEST(TensorStatistics, WhatIsNotFiniteIsLeftOut) {
   ThreadPool pool(1);
   TensorStatistics s;
