@@ -123,7 +123,7 @@ def judge(answers, reference, labels):
         return e / e.sum(-1, keepdims=True)
 
     answers, reference = answers.astype(np.float64), reference.astype(np.float64)
-    best = np.argsort(-answers[0], -1)
+    best = np.argsort(-answers[0], -1, kind="stable")  # of equal answers the first, as argmax has it
     p, q = softmax(reference), softmax(answers)
     same = answers.argmax(-1) == reference.argmax(-1)
     cosine = (answers * reference).sum(-1) / np.linalg.norm(answers, axis=-1) / np.linalg.norm(reference, axis=-1)

@@ -39,8 +39,9 @@ struct QuantizeOptions {
   bool is_full_quantize = false;
   std::vector<std::string> skip_tensor_list = {};
   std::vector<std::string> keep_float = {};  // names or globs
-  bool bias_correction = true;               // takes out what quantization adds to the mean of each channel
-  bool weight_correction = false;            // PaddleSlim's bias correction, which changes the weights
+  double float_share = 0.02;       // of the multiplications, that auto may leave in float for accuracy's sake
+  bool bias_correction = true;     // takes out what quantization adds to the mean of each channel
+  bool weight_correction = false;  // PaddleSlim's bias correction, which changes the weights
   std::string round_type = "round";  // or "adaround": rounds weights so that the layer's output changes least
   bool equalize = false;             // balances the ranges of channels between layers
   bool onnx_format = true;           // false: Paddle's older generation of quantized files

@@ -1,3 +1,5 @@
+#include <malloc.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -72,7 +74,8 @@ class Pictures {
     for (const std::string& line : batch->broken)
       if (std::find(warned_.begin(), warned_.end(), line) == warned_.end()) warned_.push_back(line);
     auto pixels = batch->pixels.data<float>();
-    inputs = {{batch->pixels.shape(), {pixels.begin(), pixels.end()}}};
+    inputs.clear();
+    inputs.push_back({batch->pixels.shape(), {pixels.begin(), pixels.end()}});
     return true;
   }
 
@@ -138,10 +141,17 @@ void print_report(const QuantizeReport& report, int worst) {
   say("\n");
   for (const LayerQuality& output : report.outputs)
     say("output {}: SQNR {:.1f} dB, cosine {:.6f}\n", printable(output.name), output.sqnr_db, output.cosine);
-  if (!report.kept_float.empty()) say("layers left in float: {}\n", report.kept_float.size());
+  constexpr std::size_t kMaxNames = 5;
+  const std::vector<std::string>& kept = report.kept_float;
+  if (!kept.empty() && kept.size() <= kMaxNames)
+    say("left in float: {}\n", printable(fmt::format("{}", fmt::join(kept, ", "))));
+  else if (!kept.empty())
+    say("left in float: {} layers\n", kept.size());
 }
 
 int run(Options& options) {
+  // Batches come and go in several threads. From their heaps, little of that memory would come back.
+  mallopt(M_MMAP_THRESHOLD, 4 << 20);
   if (options.output.empty()) fail("--output_dir is missing: where should the int8 model go?");
   check_saved_names(options.model_name, options.params_name);
   Config config = make_config(options.runtime);
@@ -259,6 +269,9 @@ std::function<int()> declare_ptq(Args& args) {
   args.add("skip-tensor-list", &q.skip_tensor_list, "NAME", "ops that read these tensors stay in float");
   args.add("keep-float", &q.keep_float, "NAME_OR_GLOB",
            "layers with this output, weight or op type stay in float");
+  args.add("float-share", &q.float_share,
+           "auto: layers that make much of the output's error stay in float, up to this share of the "
+           "multiplications");
   args.add("weight-quantize-type", &q.weight_quantize_type, "channel_wise_abs_max|abs_max",
            "a scale for each output channel of a weight, or one for all");
   args.add("activation-quantize-type", &options->activation_quantize_type,

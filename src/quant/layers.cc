@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "kernels/quantizer.h"
+#include "metrics/compare.h"
 #include "passes/uses.h"
 
 namespace octet::quant {
@@ -60,9 +61,15 @@ double relative_error(const Tensor& a, const Tensor& b) {
   return result;
 }
 
-double power_of(const Tensor& a) {
-  double sum = 0;
-  for (float x : a.data<float>()) sum += static_cast<double>(x) * static_cast<double>(x);
+// Of many small sums, which do not wait for each other.
+double sum_of(std::span<const float> x) {
+  constexpr std::size_t kLanes = 8;
+  double sums[kLanes] = {}, sum = 0;
+  std::size_t i = 0;
+  for (; i + kLanes <= x.size(); i += kLanes)
+    for (std::size_t lane = 0; lane < kLanes; ++lane) sums[lane] += static_cast<double>(x[i + lane]);
+  for (; i < x.size(); ++i) sum += static_cast<double>(x[i]);
+  for (double lane : sums) sum += lane;
   return sum;
 }
 
@@ -155,10 +162,10 @@ void TensorRunner::run(const std::vector<Tensor>& inputs) {
 
 LayerRunner::LayerRunner(const Graph& graph, const Layer& layer, const Tensor& weight, int bits,
                          ThreadPool& pool)
-    : executable_(prepare(layer_graph(graph, layer, weight, bits), {})), pool_(pool) {}
+    : session_(prepare(layer_graph(graph, layer, weight, bits), {}), pool) {}
 
 Tensor LayerRunner::run(const Tensor& x, float threshold) {
-  return execute(executable_, {x, Tensor::of<float>({1}, {threshold})}, pool_)[0];
+  return session_.run({x, Tensor::of<float>({1}, {threshold})})[0];
 }
 
 LayerRunner& LayerRunners::operator()(const Layer& layer) {
@@ -241,8 +248,7 @@ ShiftEstimate::Means ShiftEstimate::means_of(const Tensor& tensor) {
   std::size_t size = data.size() / samples;
   for_channels(tensor.shape(), image ? 1 : tensor.rank() - 1,
                [&](std::size_t c, std::size_t begin, std::size_t end) {
-                 double sum = 0;
-                 for (std::size_t i = begin; i < end; ++i) sum += static_cast<double>(data[i]);
+                 double sum = sum_of(data.subspan(begin, end - begin));
                  means[begin / size][c] += sum * static_cast<double>(channels) / static_cast<double>(size);
                });
   return means;
@@ -268,15 +274,25 @@ std::vector<double> ShiftEstimate::result() const {
   return result;
 }
 
-double output_error(const Graph& expected, const Graph& found, const Sample& sample, ThreadPool& pool) {
-  TensorRunner floats(expected, expected.outputs, pool), integers(found, found.outputs, pool);
-  double error = 0;
+OutputError::OutputError(const Graph& floats, const Sample& sample, ThreadPool& pool)
+    : sample_(sample), pool_(pool) {
+  TensorRunner runner(floats, floats.outputs, pool);
   for (const auto& inputs : sample) {
-    floats.run(inputs);
-    integers.run(inputs);
-    for (std::size_t i = 0; i < expected.outputs.size(); ++i)
-      if (floats[expected.outputs[i]].dtype() == DType::kFloat32)
-        error += relative_error(integers[found.outputs[i]], floats[expected.outputs[i]]);
+    runner.run(inputs);
+    std::map<ValueId, Tensor>& expected = expected_.emplace_back();
+    for (ValueId id : floats.outputs)
+      if (runner[id].dtype() == DType::kFloat32) expected[id] = runner[id].clone();
+  }
+}
+
+double OutputError::of(const Graph& rest, const Sample& inputs) const {
+  TensorRunner runner(rest, rest.outputs, pool_);
+  double error = 0;
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    runner.run(inputs[i]);
+    for (ValueId id : rest.outputs)
+      if (auto it = expected_[i].find(id); it != expected_[i].end())
+        error += relative_error(runner[id], it->second);
   }
   return error;
 }
@@ -285,22 +301,17 @@ std::map<ValueId, double> tensor_sqnr(const Graph& graph, const std::vector<Valu
                                       const std::map<ValueId, float>& thresholds, const Sample& sample,
                                       int bits, ThreadPool& pool) {
   TensorRunner runner(graph, tensors, pool);
-  std::map<ValueId, double> signal, noise;
+  std::vector<Comparer> comparers(tensors.size());
   for (const auto& inputs : sample) {
     runner.run(inputs);
-    for (ValueId id : tensors) {
+    pool.parallel_for(static_cast<std::int64_t>(tensors.size()), [&](std::int64_t i) {
+      ValueId id = tensors[static_cast<std::size_t>(i)];
       Tensor found = rounded(runner[id], thresholds.at(id), bits);
-      auto x = runner[id].data<float>(), y = found.data<float>();
-      signal[id] += power_of(runner[id]);
-      for (std::size_t at = 0; at < x.size(); at += 1024) {
-        float sum = 0;
-        for (std::size_t i = at; i < std::min(at + 1024, x.size()); ++i) sum += (x[i] - y[i]) * (x[i] - y[i]);
-        noise[id] += static_cast<double>(sum);
-      }
-    }
+      comparers[static_cast<std::size_t>(i)].add(runner[id].data<float>(), found.data<float>());
+    });
   }
   std::map<ValueId, double> result;
-  for (ValueId id : tensors) result[id] = 10 * std::log10((signal[id] + 1e-30) / (noise[id] + 1e-30));
+  for (std::size_t i = 0; i < tensors.size(); ++i) result[tensors[i]] = comparers[i].result().sqnr_db;
   return result;
 }
 

@@ -38,11 +38,11 @@ class TensorRunner {
 class LayerRunner {
  public:
   LayerRunner(const Graph& graph, const Layer& layer, const Tensor& weight, int bits, ThreadPool& pool);
+  // Valid until the next run.
   Tensor run(const Tensor& x, float threshold);
 
  private:
-  std::shared_ptr<const Executable> executable_;
-  ThreadPool& pool_;
+  Session session_;
 };
 
 // Makes them when they are asked for, with quantized weights, and keeps them.
@@ -93,9 +93,20 @@ std::map<ValueId, std::vector<double>> find_corrections(const Graph& graph, cons
                                                         const std::map<ValueId, QuantizedWeight>& weights,
                                                         const Sample& sample, int bits, ThreadPool& pool);
 
-// How far the outputs of a quantized graph are from those of the float one, relative to their size, summed
+// How far the outputs of quantized graphs are from those of the float one, relative to their size, summed
 // over samples.
-double output_error(const Graph& expected, const Graph& found, const Sample& sample, ThreadPool& pool);
+class OutputError {
+ public:
+  OutputError(const Graph& floats, const Sample& sample, ThreadPool& pool);
+  double of(const Graph& quantized) const { return of(quantized, sample_); }
+  // Of the rest of a graph, which computes some of the outputs from other inputs.
+  double of(const Graph& rest, const Sample& inputs) const;
+
+ private:
+  const Sample& sample_;
+  ThreadPool& pool_;
+  std::vector<std::map<ValueId, Tensor>> expected_;  // for each part of the sample
+};
 
 // How much of tensors is left when they are quantized.
 std::map<ValueId, double> tensor_sqnr(const Graph& graph, const std::vector<ValueId>& tensors,

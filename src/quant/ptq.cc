@@ -13,6 +13,7 @@
 #include "quant/insert.h"
 #include "quant/layers.h"
 #include "quant/rounding.h"
+#include "quant/sensitivity.h"
 
 namespace octet {
 
@@ -25,6 +26,9 @@ constexpr std::int64_t kSampleSize = 32;  // pictures that single layers are tri
 // Extra tensors with less than this are left in float: the gain in speed is not worth the noise.
 constexpr double kMinExtraSqnr = 20;
 
+constexpr std::size_t kFewParts = 2;    // of the sample, that every layer is tried on alone
+constexpr double kMinErrorShare = 0.1;  // of the output's error, that a layer makes which stays in float
+
 void check_options(const QuantizeOptions& options) {
   auto one_of = [](const char* flag, const std::string& value,
                    std::initializer_list<std::string_view> words) {
@@ -36,6 +40,8 @@ void check_options(const QuantizeOptions& options) {
   one_of("round_type", options.round_type, {"round", "adaround"});
   for (int bits : {options.weight_bits, options.activation_bits})
     if (bits < 2 || bits > 8) fail("{} bits: octet quantizes to 2 to 8 bits", bits);
+  if (!(options.float_share >= 0 && options.float_share <= 1))
+    fail("--float_share {}: expected a share from 0 to 1", options.float_share);
   if (!(options.hist_percent > 0 && options.hist_percent <= 1))
     fail("--hist_percent {}: expected a share above 0, at most 1", options.hist_percent);
 }
@@ -66,6 +72,7 @@ class Ptq {
     for (const Layer& layer : points_.layers) quantize_weights_of(layer);
     find_thresholds(calibration);
     drop_noisy_extras();
+    leave_in_float();
     if (options_.round_type == "adaround")
       round_weights();
     else if (options_.bias_correction)
@@ -108,12 +115,14 @@ class Ptq {
     if (arrays.size() != graph_.inputs.size())
       fail("batch {} has {} arrays; the model has {} inputs", index, arrays.size(), graph_.inputs.size());
     inputs->clear();
-    for (const FloatArray& array : arrays) {
+    for (FloatArray& array : arrays) {
       if (element_count(array.shape) != static_cast<std::int64_t>(array.values.size()) ||
           array.values.empty())
         fail("batch {}: an array of shape {} has {} values", index, to_string(array.shape),
              array.values.size());
-      inputs->push_back(Tensor::of<float>(array.shape, array.values));
+      auto values = std::make_shared<const std::vector<float>>(std::move(array.values));
+      inputs->push_back(Tensor::view(DType::kFloat32, array.shape,
+                                     reinterpret_cast<const std::byte*>(values->data()), values));
     }
     add_to_sample(&sample_, *inputs, kSampleSize);
     sample_batches_.resize(sample_.size(), index);
@@ -224,9 +233,10 @@ class Ptq {
   // and the mix of them, is tried on the whole model.
   void choose_best(const std::map<Algorithm, std::map<ValueId, Choice>>& all, const Sample& sample) {
     double least = -1;
+    OutputError output(graph_, sample, pool_);
     for (const auto& [algorithm, choices] : all) {
       use(choices);
-      double error = output_error(graph_, build(true), sample, pool_);
+      double error = output.of(build(true));
       if (least >= 0 && error >= least) continue;
       least = error;
       choices_ = choices;
@@ -271,6 +281,28 @@ class Ptq {
       }
       points_.edges.erase(*it);
       it = points_.extra.erase(it);
+    }
+  }
+
+  // A layer that alone makes much of the output's error and little of the model's work is not worth it.
+  void leave_in_float() {
+    if (algorithm_ != Algorithm::kAuto || options_.deploy != "octet" || options_.float_share <= 0) return;
+    stage("sensitivity", 0, 0);
+    Sample few(sample_.begin(),
+               sample_.begin() + static_cast<std::ptrdiff_t>(std::min(sample_.size(), kFewParts)));
+    OutputError output(graph_, few, pool_);
+    std::vector<LayerShare> layers =
+        layer_shares(graph_, points_, thresholds_, weights_, options_.activation_bits, few, output, pool_);
+    std::sort(layers.begin(), layers.end(),
+              [](const LayerShare& a, const LayerShare& b) { return a.error > b.error; });
+    const double least = kMinErrorShare * output.of(build(true));
+    double work = options_.float_share, weights = options_.float_share;  // that may still be left
+    for (const LayerShare& share : layers) {
+      if (share.error < least) break;
+      if (share.work > work || share.weights > weights) continue;
+      work -= share.work, weights -= share.weights;
+      points_.edges.erase({share.layer.node, 0});
+      std::erase_if(points_.layers, [&](const Layer& layer) { return layer.node == share.layer.node; });
     }
   }
 
@@ -341,15 +373,20 @@ class Ptq {
     report.samples = calibration.samples;
     std::vector<ValueId> wanted = graph_.outputs;
     for (const Layer& layer : points_.layers) wanted.push_back(node(layer).outputs[0]);
+    std::sort(wanted.begin(), wanted.end());
+    wanted.erase(std::unique(wanted.begin(), wanted.end()), wanted.end());
     std::map<ValueId, Comparer> comparers;
+    for (ValueId id : wanted) comparers[id];
     if (!sample_.empty()) {
       TensorRunner floats(graph_, wanted, pool_), integers(quantized, wanted, pool_);
       for (const auto& inputs : sample_) {
         floats.run(inputs);
         integers.run(inputs);
-        for (ValueId id : std::set<ValueId>(wanted.begin(), wanted.end()))
+        pool_.parallel_for(static_cast<std::int64_t>(wanted.size()), [&](std::int64_t i) {
+          ValueId id = wanted[static_cast<std::size_t>(i)];
           if (floats[id].dtype() == DType::kFloat32)
-            comparers[id].add(floats[id].data<float>(), integers[id].data<float>());
+            comparers.at(id).add(floats[id].data<float>(), integers[id].data<float>());
+        });
       }
     }
     auto judged = [&](ValueId id) {
