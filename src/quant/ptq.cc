@@ -298,7 +298,7 @@ class Ptq {
     const double least = kMinErrorShare * output.of(build(true));
     double work = options_.float_share, weights = options_.float_share;  // that may still be left
     for (const LayerShare& share : layers) {
-      if (share.error < least) break;
+      if (share.error < least || share.error == 0) break;
       if (share.work > work || share.weights > weights) continue;
       work -= share.work, weights -= share.weights;
       points_.edges.erase({share.layer.node, 0});
