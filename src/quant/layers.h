@@ -94,7 +94,7 @@ std::map<ValueId, std::vector<double>> find_corrections(const Graph& graph, cons
                                                         const Sample& sample, int bits, ThreadPool& pool);
 
 // How far the outputs of quantized graphs are from those of the float one, relative to their size, summed
-// over samples.
+// over samples; of classes, the share that is another.
 class OutputError {
  public:
   OutputError(const Graph& floats, const Sample& sample, ThreadPool& pool);

@@ -243,18 +243,19 @@ TEST(Quantize, SaysWhatIsWrong) {
 }
 
 // The first layer looks for differences in the hundredths between numbers near 6, with few multiplications.
-Graph sensitive_network() {
+Graph sensitive_network(bool gives_classes) {
   Builder b;
   ValueId x = b.input("x", {kUnknown, 4, 12, 12});
   Tensor pairs(DType::kFloat32, {4, 1, 1, 2});
   for (std::size_t i = 0; i < 8; ++i) pairs.mutable_data<float>()[i] = i % 2 == 0 ? 50.0f : -50.0f;
   ValueId differences = b.conv2d(x, b.constant("differences", pairs), {.groups = 4});
   ValueId wide = b.relu(conv(b, differences, 4, 64, "wide"));
-  return b.build({conv(b, wide, 64, 8, "end", 1, 1)});
+  ValueId scores = conv(b, wide, 64, 8, "end", 1, 1);
+  return b.build({gives_classes ? b.arg_max(scores, 1) : scores});
 }
 
 TEST(Quantize, ACheapLayerThatMakesMostOfTheErrorStaysInFloat) {
-  Graph graph = sensitive_network();
+  Graph graph = sensitive_network(false), classes = sensitive_network(true);
   Shape shape = {2, 4, 12, 12};
   auto batches = [&](std::int64_t i, std::vector<FloatArray>& inputs) {
     if (i >= 4) return false;
@@ -263,22 +264,23 @@ TEST(Quantize, ACheapLayerThatMakesMostOfTheErrorStaysInFloat) {
     for (float value : x.data<float>()) inputs[0].values.push_back(6 + 0.02f * value);
     return true;
   };
-  auto quantized = [&](double float_share, const char* algo) {
+  auto quantized = [&](const Graph& network, double float_share, const char* algo) {
     QuantizeOptions options;
     options.float_share = float_share;
     options.algo = algo;
     QuantizeReport report;
-    quantize(model_of(graph), batches, options, &report);
+    quantize(model_of(network), batches, options, &report);
     return report;
   };
   std::string layer = graph.value(graph.nodes[0].outputs[0]).name;
-  QuantizeReport mixed = quantized(0.02, "auto"), integers = quantized(0, "auto");
+  QuantizeReport mixed = quantized(graph, 0.02, "auto"), integers = quantized(graph, 0, "auto");
   EXPECT_THAT(mixed.kept_float, ElementsAre(layer));
   EXPECT_THAT(integers.kept_float, IsEmpty());
   EXPECT_GT(mixed.outputs[0].sqnr_db, integers.outputs[0].sqnr_db + 10);
-  EXPECT_THAT(quantized(0.001, "auto").kept_float, IsEmpty());  // it has more of the multiplications
-  EXPECT_THAT(quantized(0.02, "hist").kept_float, IsEmpty());   // who names an algorithm gets just that
-  EXPECT_THAT(error_of([&] { quantized(1.5, "auto"); }), HasSubstr("--float_share 1.5"));
+  EXPECT_THAT(quantized(classes, 0.02, "auto").kept_float, ElementsAre(layer));
+  EXPECT_THAT(quantized(graph, 0.001, "auto").kept_float, IsEmpty());  // it has more of the multiplications
+  EXPECT_THAT(quantized(graph, 0.02, "hist").kept_float, IsEmpty());  // who names an algorithm gets just that
+  EXPECT_THAT(error_of([&] { quantized(graph, 1.5, "auto"); }), HasSubstr("--float_share 1.5"));
 }
 
 TEST(FoldForFiles, KeepsNamesAndResults) {
