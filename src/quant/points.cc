@@ -37,7 +37,11 @@ const std::map<std::string_view, std::string_view>& paddle_names() {
 
 class Finder {
  public:
-  Finder(const Graph& graph, const PointOptions& options) : graph_(graph), options_(options), uses_(graph) {}
+  Finder(const Graph& graph, const PointOptions& options) : graph_(graph), options_(options), uses_(graph) {
+    for (const Node& node : graph_.nodes)
+      if (std::all_of(node.inputs.begin(), node.inputs.end(), [&](ValueId id) { return is_fixed(id); }))
+        fixed_.insert(node.outputs.begin(), node.outputs.end());
+  }
 
   Points run() {
     check_types();
@@ -108,6 +112,10 @@ class Finder {
              name);
   }
 
+  // A constant, or made of constants alone, as a reshaped bias is.
+  bool is_fixed(ValueId id) const {
+    return id == kNoValue || graph_.value(id).is_constant() || fixed_.contains(id);
+  }
   bool is_float_activation(ValueId id) const {
     return id != kNoValue && !graph_.value(id).is_constant() && graph_.value(id).dtype == DType::kFloat32;
   }
@@ -150,11 +158,11 @@ class Finder {
     bool passes_on =
         maker.op == "batch_norm" || ((maker.op == "add" || maker.op == "mul") && one_is_constant(maker));
     if (!passes_on) return -1;
-    return layer_behind(is_float_activation(maker.inputs[0]) ? maker.inputs[0] : maker.inputs[1]);
+    return layer_behind(is_fixed(maker.inputs[0]) ? maker.inputs[1] : maker.inputs[0]);
   }
 
   bool one_is_constant(const Node& pair) const {
-    return graph_.value(pair.inputs[0]).is_constant() || graph_.value(pair.inputs[1]).is_constant();
+    return is_fixed(pair.inputs[0]) || is_fixed(pair.inputs[1]);
   }
 
   void extra(int i, int slot) {
@@ -165,7 +173,7 @@ class Finder {
   void add_extra(int i) {
     const Node& n = node(i);
     if ((n.op == "add" || n.op == "mul") && n.inputs.size() >= 2 && is_float_activation(n.inputs[0]) &&
-        is_float_activation(n.inputs[1]) && n.inputs[0] != n.inputs[1]) {
+        is_float_activation(n.inputs[1]) && !one_is_constant(n) && n.inputs[0] != n.inputs[1]) {
       // What a layer makes is added in its epilogue, in float. Of two such the later one takes it.
       int first = n.op == "add" ? layer_behind(n.inputs[0]) : -1;
       int second = n.op == "add" ? layer_behind(n.inputs[1]) : -1;
@@ -231,6 +239,7 @@ class Finder {
   const Graph& graph_;
   const PointOptions& options_;
   Uses uses_;
+  std::set<ValueId> fixed_;
   Points points_;
   std::map<ValueId, std::int64_t> axes_;
   std::set<std::string> matched_;  // of keep_float and skip_tensors

@@ -337,6 +337,17 @@ TEST(Equalize, AResidualStreamIsScaledAsAWhole) {
   for (std::size_t i = 0; i < u.size(); ++i) EXPECT_NEAR(u[i], v[i], 1e-4);
 }
 
+TEST(Points, ABiasThatIsReshapedFirstIsNotQuantized) {
+  Builder b;
+  ValueId x = b.input("x", {kUnknown, 3, 8, 8});
+  ValueId bias = b.reshape(b.constant("bias", ramp({4}, 3)), {1, 4, 1, 1});
+  ValueId y = b.relu(b.add(conv(b, x, 3, 4, "first", 1, 1), bias));
+  Graph graph = b.build({b.add(conv(b, y, 4, 4, "second", 1, 1), y)});
+  quant::Points points = quant::find_points(graph, {});
+  EXPECT_FALSE(points.tensors(graph).contains(bias));
+  EXPECT_EQ(points.tensors(graph), (std::set<ValueId>{x, y}));
+}
+
 TEST(Points, GlobsAndNames) {
   EXPECT_TRUE(quant::matches("conv*_w", "conv2d_0_w"));
   EXPECT_TRUE(quant::matches("*", ""));
