@@ -10,6 +10,7 @@
 #include "formats/paddle/model_io.h"
 #include "formats/paddle/state_dict.h"
 #include "graph/builder.h"
+#include "quant/calibrate.h"
 #include "support/idx_files.h"
 #include "support/pickle_samples.h"
 #include "support/pictures.h"
@@ -115,14 +116,33 @@ Inputs configs() {
   return {sample_train_config(), sample_ptq_config()};
 }
 
+Inputs statistics() {
+  ThreadPool pool(1);
+  quant::KeptStatistics kept;
+  kept.calibration.batches = kept.calibration.samples = 1;
+  std::vector<float> values = {0.5f, -1, 0, 2};
+  kept.calibration.tensors["x"].update(0, values, 1, {}, pool);
+  kept.sample = {{Tensor::of<float>({1, 4}, values)}};
+  TempDir dir;
+  kept.save((dir / "x").string());
+  return {read_file(dir / "x")};
+}
+
 struct Row {
   const char* target;
   Inputs (*make)();
 };
 // A new target gets a row here.
-constexpr Row kRows[] = {{"npy_fuzz", npy},    {"pickle_fuzz", pickles}, {"pdmodel_fuzz", models},
-                         {"jpeg_fuzz", jpegs}, {"png_fuzz", pngs},       {"deploy_yaml_fuzz", yamls},
-                         {"list_fuzz", lists}, {"idx_fuzz", idx},        {"tipc_config_fuzz", configs}};
+constexpr Row kRows[] = {{"npy_fuzz", npy},
+                         {"pickle_fuzz", pickles},
+                         {"pdmodel_fuzz", models},
+                         {"jpeg_fuzz", jpegs},
+                         {"png_fuzz", pngs},
+                         {"deploy_yaml_fuzz", yamls},
+                         {"list_fuzz", lists},
+                         {"idx_fuzz", idx},
+                         {"tipc_config_fuzz", configs},
+                         {"statistics_fuzz", statistics}};
 
 }  // namespace
 }  // namespace octet

@@ -140,6 +140,15 @@ void make_directory(const std::filesystem::path& path) {
     fail("{}: cannot make this directory: {}", path.string(), error.message());
 }
 
+void check_writable(const fs::path& directory) {
+  std::error_code error;
+  fs::path there = fs::absolute(directory).lexically_normal();
+  while (!fs::exists(there, error) && there.has_relative_path()) there = there.parent_path();
+  if (!fs::is_directory(there)) fail("{}: {} is not a directory", directory.string(), there.string());
+  if (::access(there.c_str(), W_OK | X_OK) != 0)
+    fail("{}: nothing can be written there: {}", directory.string(), std::strerror(errno));
+}
+
 std::string read_text(const fs::path& path, std::size_t limit) {
   MappedFile file(path);
   if (file.bytes().size() > limit)

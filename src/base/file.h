@@ -65,6 +65,10 @@ class AtomicFiles {
 // The directory `path`, and those above it, where they are missing.
 void make_directory(const std::filesystem::path& path);
 
+// An error when no file could be made in this directory, which need not exist yet: for long work to ask
+// beforehand.
+void check_writable(const std::filesystem::path& directory);
+
 // The whole of a small text file; an error when it is larger than `limit` bytes.
 std::string read_text(const std::filesystem::path& path, std::size_t limit = 16 << 20);
 

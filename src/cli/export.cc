@@ -80,8 +80,11 @@ int export_model(const Options& options) {
   Graph graph = load_network(options, checkpoint);
   models::to_inference(graph, !options.no_softmax);
   make_directory(directory);
-  paddle::save_model(graph, {directory / program, directory / params});
-  save_deploy_yaml(directory / "deploy.yaml", preprocess, program, params);
+  AtomicFiles files;
+  paddle::add_model(files, graph, {directory / program, directory / params});
+  files.begin(directory / "deploy.yaml");
+  files.write(write_deploy_yaml(preprocess, program, params));
+  files.commit();
   for (const std::string& name : {program, params, std::string("deploy.yaml")})
     say("wrote {} ({})\n", printable((directory / name).string()),
         format_bytes(fs::file_size(directory / name)));

@@ -15,6 +15,7 @@
 #include "cli/preprocess_flags.h"
 #include "data/batches.h"
 #include "data/deploy_yaml.h"
+#include "formats/paddle/model_io.h"
 #include "quant/ptq.h"
 
 namespace octet::cli {
@@ -154,6 +155,9 @@ int run(Options& options) {
   mallopt(M_MMAP_THRESHOLD, 4 << 20);
   if (options.output.empty()) fail("--output_dir is missing: where should the int8 model go?");
   check_saved_names(options.model_name, options.params_name);
+  check_writable(options.output);
+  if (!options.quantize.save_stats.empty())
+    check_writable(fs::path(options.quantize.save_stats).parent_path());
   Config config = make_config(options.runtime);
   std::unique_ptr<Comm> comm = connect();
   QuantizeOptions& quantize_options = options.quantize;
@@ -178,10 +182,11 @@ int run(Options& options) {
         options.model.path, inputs.size());
   Preprocess preprocess = preprocess_of(options.preprocess, options.model.path);
   std::unique_ptr<Pictures> pictures;
-  if (!options.data_dir.empty())
+  if (quantize_options.load_stats.empty()) {
+    if (options.data_dir.empty())
+      fail("--data_dir is missing: a folder of pictures, a list of them, or .npy batches");
     pictures = std::make_unique<Pictures>(options, preprocess, Shard{comm->rank(), comm->size()});
-  else if (quantize_options.load_stats.empty())
-    fail("--data_dir is missing: a folder of pictures, a list of them, or .npy batches");
+  }
 
   std::unique_ptr<Progress> progress;
   std::string stage;
@@ -209,13 +214,15 @@ int run(Options& options) {
     print_warning(fmt::format("--batch_num {}: {} has only {} batches of {}; all of them were used",
                               options.batch_num, options.data_dir, report.batches, options.batch_size));
 
-  quantized->save(options.output, {options.model_name, options.params_name});
   fs::path folder(options.output);
-  save_deploy_yaml(folder / "deploy.yaml", preprocess, options.model_name, options.params_name);
-  AtomicFiles file;
-  file.begin(folder / "ptq_report.json");
-  file.write(to_json(report, options).dump(1) + "\n");
-  file.commit();
+  make_directory(folder);
+  AtomicFiles files;
+  paddle::add_model(files, *quantized->graph(), {folder / options.model_name, folder / options.params_name});
+  files.begin(folder / "deploy.yaml");
+  files.write(write_deploy_yaml(preprocess, options.model_name, options.params_name));
+  files.begin(folder / "ptq_report.json");
+  files.write(to_json(report, options).dump(1) + "\n");
+  files.commit();
   print_report(report, options.worst);
   auto bytes = [](const fs::path& path) { return static_cast<double>(fs::file_size(path)); };
   say("{} + {}: {:.2f} MB, calibrated on {} pictures; all layers are in {}\n",
@@ -256,9 +263,8 @@ std::function<int()> declare_ptq(Args& args) {
   args.add("hist-percent", &q.hist_percent, "hist: the share of values that are kept");
   args.add("two-pass", &q.two_pass,
            "KL and hist exactly as PaddleSlim computes them, with two passes over the data");
-  args.add("save-stats", &q.save_stats, "FILE", "keep the statistics");
-  args.add("load-stats", &q.load_stats, "FILE",
-           "use kept statistics; pictures are then only needed for auto");
+  args.add("save-stats", &q.save_stats, "FILE", "keep the statistics, and a few of the pictures");
+  args.add("load-stats", &q.load_stats, "FILE", "use what was kept, in place of --data-dir");
   args.group("What is quantized");
   args.add(
       "deploy", &q.deploy, "octet|paddle",

@@ -150,8 +150,8 @@ std::optional<Preprocess> load_deploy_yaml(const fs::path& model) {
   return read_deploy_yaml(read_text(path, kMaxBytes), path.string());
 }
 
-void save_deploy_yaml(const fs::path& path, const Preprocess& preprocess, const std::string& model_filename,
-                      const std::string& params_filename) {
+std::string write_deploy_yaml(const Preprocess& preprocess, const std::string& model_filename,
+                              const std::string& params_filename) {
   validate(preprocess);
   YAML::Emitter out;
   const auto channels = [&](const char* key, const std::array<float, 3>& values) {
@@ -181,11 +181,7 @@ void save_deploy_yaml(const fs::path& path, const Preprocess& preprocess, const 
   channels("mean", preprocess.mean);
   channels("std", preprocess.std);
   out << YAML::EndMap << YAML::EndSeq << YAML::EndMap << YAML::EndMap << YAML::Newline;
-
-  AtomicFiles files;
-  files.begin(path);
-  files.write(out.c_str());
-  files.commit();
+  return out.c_str();
 }
 
 }  // namespace octet

@@ -17,8 +17,8 @@ std::optional<Preprocess> load_deploy_yaml(const std::filesystem::path& model);
 // The same from the text of the file; `name` is for messages.
 std::optional<Preprocess> read_deploy_yaml(std::string_view text, const std::string& name);
 
-// Writes the file `path`. The names of the model's files are recorded in it when they are given.
-void save_deploy_yaml(const std::filesystem::path& path, const Preprocess& preprocess,
-                      const std::string& model_filename = "", const std::string& params_filename = "");
+// The text of the file. The names of the model's files are recorded in it when they are given.
+std::string write_deploy_yaml(const Preprocess& preprocess, const std::string& model_filename = "",
+                              const std::string& params_filename = "");
 
 }  // namespace octet

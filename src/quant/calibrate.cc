@@ -8,6 +8,8 @@
 
 namespace octet::quant {
 
+constexpr const char* kFormat = "octet calibration 2";
+
 void Calibration::merge(const Calibration& other) {
   for (const auto& [name, statistics] : other.tensors) tensors[name].merge(statistics);
   batches += other.batches;
@@ -15,15 +17,12 @@ void Calibration::merge(const Calibration& other) {
 }
 
 nlohmann::json Calibration::to_json() const {
-  nlohmann::json json = {
-      {"format", "octet calibration"}, {"version", 1}, {"batches", batches}, {"samples", samples}};
-  json["tensors"] = nlohmann::json::object();
+  nlohmann::json json = {{"batches", batches}, {"samples", samples}, {"tensors", nlohmann::json::object()}};
   for (const auto& [name, statistics] : tensors) json["tensors"][name] = statistics.to_json();
   return json;
 }
 
 Calibration Calibration::from_json(const nlohmann::json& json) {
-  if (json.at("format") != "octet calibration" || json.at("version") != 1) fail("it is of another kind");
   Calibration result;
   for (const auto& [name, statistics] : json.at("tensors").items())
     result.tensors[name] = TensorStatistics::from_json(statistics);
@@ -32,22 +31,35 @@ Calibration Calibration::from_json(const nlohmann::json& json) {
   return result;
 }
 
-void Calibration::save(const std::string& path) const {
+void KeptStatistics::save(const std::string& path) const {
+  nlohmann::json json = calibration.to_json();
+  json.update({{"format", kFormat}, {"bits", bits}, {"equalized", equalized}});
   AtomicFiles file;
   file.begin(path);
-  file.write(to_json().dump());
+  file.write(json.dump() + '\n' + sample_to_bytes(sample, std::vector<std::int64_t>(sample.size())));
   file.commit();
 }
 
-Calibration Calibration::load(const std::string& path) {
+KeptStatistics KeptStatistics::load(const std::string& path) {
   constexpr std::size_t kMaxBytes = std::size_t{1} << 30;
-  std::string text = read_text(path, kMaxBytes);
-  try {
-    return from_json(nlohmann::json::parse(text));
-  } catch (const std::exception& error) {
-    fail("{}: not a file that --save_stats of this version of octet wrote ({})", path,
-         printable(error.what()));
-  }
+  return read(read_text(path, kMaxBytes), path);
+}
+
+KeptStatistics KeptStatistics::read(std::string_view bytes, const std::string& name) try {
+  std::size_t end = bytes.find('\n');
+  if (end == std::string_view::npos) fail("its first line has no end");
+  nlohmann::json json = nlohmann::json::parse(bytes.substr(0, end));
+  if (json.at("format") != kFormat) fail("it is of another kind");
+  KeptStatistics result;
+  result.calibration = Calibration::from_json(json);
+  result.bits = json.at("bits").get<int>();
+  result.equalized = json.at("equalized").get<bool>();
+  for (auto& [batch, inputs] : sample_from_bytes(bytes.substr(end + 1)))
+    result.sample.push_back(std::move(inputs));
+  if (result.sample.empty() || result.calibration.batches < 1) fail("there are no pictures in it");
+  return result;
+} catch (const std::exception& error) {
+  fail("{}: not a file that --save_stats of this version of octet wrote ({})", name, printable(error.what()));
 }
 
 namespace {

@@ -5,11 +5,12 @@
 
 #include "comm/comm.h"
 #include "graph/graph.h"
+#include "quant/sample.h"
 #include "quant/statistics.h"
 
 namespace octet::quant {
 
-// The statistics of tensors, by name: of one calibration, to be kept in a file.
+// The statistics of tensors, by name: of one calibration.
 struct Calibration {
   std::map<std::string, TensorStatistics> tensors;
   std::map<std::string, Histogram> exact;  // of a second pass
@@ -18,8 +19,18 @@ struct Calibration {
   void merge(const Calibration& other);
   nlohmann::json to_json() const;
   static Calibration from_json(const nlohmann::json& json);
+};
+
+// What --save_stats keeps, so that another quantization needs no pictures: a line of JSON, and the sample.
+struct KeptStatistics {
+  Calibration calibration;
+  Sample sample;
+  int bits = 8;            // that thresholds were tried with
+  bool equalized = false;  // the graph that was watched
+
   void save(const std::string& path) const;
-  static Calibration load(const std::string& path);
+  static KeptStatistics load(const std::string& path);
+  static KeptStatistics read(std::string_view bytes, const std::string& name);  // of the file, for errors
 };
 
 // Gives the inputs of batch `index`, which rises in steps of the number of processes; false: there are no

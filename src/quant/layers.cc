@@ -3,9 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <nlohmann/json.hpp>
 
-#include "base/error.h"
 #include "kernels/quantizer.h"
 #include "metrics/compare.h"
 #include "passes/uses.h"
@@ -103,65 +101,6 @@ std::vector<ValueId> layer_tensors(const Graph& graph, const Points& points, std
 
 }  // namespace
 
-void add_to_sample(Sample* sample, const std::vector<Tensor>& inputs, std::int64_t limit) {
-  std::int64_t have = 0;
-  for (const auto& part : *sample) have += part[0].rank() > 0 ? part[0].dim(0) : 1;
-  std::int64_t count = inputs[0].rank() > 0 ? inputs[0].dim(0) : 1;
-  bool can_cut = std::all_of(inputs.begin(), inputs.end(),
-                             [&](const Tensor& t) { return t.rank() > 0 && t.dim(0) == count; });
-  if (have >= limit) return;
-  if (!can_cut) return sample->push_back(inputs);
-  for (std::int64_t at = 0; at < count && have < limit; at += kSamplePart) {
-    std::int64_t size = std::min({kSamplePart, count - at, limit - have});
-    std::vector<Tensor> part;
-    for (const Tensor& input : inputs) {
-      Shape shape = input.shape();
-      shape[0] = size;
-      Tensor cut(input.dtype(), shape);
-      std::size_t bytes = input.size_bytes() / static_cast<std::size_t>(count);
-      std::span<const std::byte> from =
-          input.bytes().subspan(static_cast<std::size_t>(at) * bytes, static_cast<std::size_t>(size) * bytes);
-      std::copy(from.begin(), from.end(), cut.mutable_bytes().begin());
-      part.push_back(std::move(cut));
-    }
-    sample->push_back(std::move(part));
-    have += size;
-  }
-}
-
-std::string sample_to_bytes(const Sample& sample, const std::vector<std::int64_t>& batches) {
-  nlohmann::json json = nlohmann::json::array();
-  for (std::size_t i = 0; i < sample.size(); ++i) {
-    nlohmann::json part = {{"batch", batches[i]}, {"inputs", nlohmann::json::array()}};
-    for (const Tensor& input : sample[i]) {
-      std::span<const std::byte> bytes = input.bytes();
-      const auto* first = reinterpret_cast<const std::uint8_t*>(bytes.data());
-      part["inputs"].push_back(
-          {{"shape", input.shape()}, {"values", nlohmann::json::binary({first, first + bytes.size()})}});
-    }
-    json.push_back(std::move(part));
-  }
-  std::string bytes;
-  nlohmann::json::to_cbor(json, bytes);
-  return bytes;
-}
-
-std::vector<std::pair<std::int64_t, std::vector<Tensor>>> sample_from_bytes(const std::string& bytes) {
-  std::vector<std::pair<std::int64_t, std::vector<Tensor>>> result;
-  for (const nlohmann::json& part : nlohmann::json::from_cbor(bytes)) {
-    std::vector<Tensor> inputs;
-    for (const nlohmann::json& input : part.at("inputs")) {
-      Tensor tensor(DType::kFloat32, input.at("shape").get<Shape>());
-      const auto& values = input.at("values").get_binary();
-      check(values.size() == tensor.size_bytes(), "a tensor of another process has the bytes of its shape");
-      std::memcpy(tensor.mutable_bytes().data(), values.data(), values.size());
-      inputs.push_back(std::move(tensor));
-    }
-    result.emplace_back(part.at("batch").get<std::int64_t>(), std::move(inputs));
-  }
-  return result;
-}
-
 TensorRunner::TensorRunner(const Graph& graph, const std::vector<ValueId>& wanted, ThreadPool& pool)
     : wanted_(wanted), session_(prepare(with_outputs(graph, wanted), {}), pool) {}
 
@@ -190,7 +129,8 @@ LayerRunner& LayerRunners::operator()(const Layer& layer) {
 std::map<ValueId, Choice> choose_thresholds(const Graph& graph, const Points& points,
                                             const std::map<ValueId, std::vector<Choice>>& candidates,
                                             const std::map<ValueId, QuantizedWeight>& weights,
-                                            const Sample& sample, int bits, ThreadPool& pool) {
+                                            const Sample& sample, int bits, ThreadPool& pool,
+                                            const Progressed& progress) {
   std::map<ValueId, std::vector<double>> errors;
   std::set<ValueId> tensors;
   for (const auto& [id, list] : candidates) {
@@ -199,7 +139,9 @@ std::map<ValueId, Choice> choose_thresholds(const Graph& graph, const Points& po
   }
   TensorRunner runner(graph, layer_tensors(graph, points, tensors), pool);
   LayerRunners alone_with(graph, weights, bits, pool);
+  std::int64_t done = 0;
   for (const auto& inputs : sample) {
+    progress(done++, static_cast<std::int64_t>(sample.size()));
     runner.run(inputs);
     std::set<ValueId> judged;
     for (const Layer& layer : points.layers) {
@@ -229,11 +171,14 @@ std::map<ValueId, Choice> choose_thresholds(const Graph& graph, const Points& po
 std::map<ValueId, std::vector<double>> find_corrections(const Graph& graph, const Points& points,
                                                         const std::map<ValueId, float>& thresholds,
                                                         const std::map<ValueId, QuantizedWeight>& weights,
-                                                        const Sample& sample, int bits, ThreadPool& pool) {
+                                                        const Sample& sample, int bits, ThreadPool& pool,
+                                                        const Progressed& progress) {
   TensorRunner runner(graph, layer_tensors(graph, points, {}), pool);
   LayerRunners alone_with(graph, weights, bits, pool);
   std::map<ValueId, ShiftEstimate> shifts;
+  std::int64_t done = 0;
   for (const auto& inputs : sample) {
+    progress(done++, static_cast<std::int64_t>(sample.size()));
     runner.run(inputs);
     for (const Layer& layer : points.layers) {
       const Node& node = graph.nodes[static_cast<std::size_t>(layer.node)];

@@ -1,7 +1,9 @@
 #pragma once
+#include <functional>
 #include <map>
 
 #include "quant/points.h"
+#include "quant/sample.h"
 #include "quant/thresholds.h"
 #include "quant/weights.h"
 #include "runtime/executor.h"
@@ -9,16 +11,8 @@
 // Single layers of the float graph, run on a few samples, to see what quantizing does to their outputs.
 namespace octet::quant {
 
-// A few inputs of the model, in parts that are small enough to keep every tensor of a run in memory.
-using Sample = std::vector<std::vector<Tensor>>;
-constexpr std::int64_t kSamplePart = 2;  // pictures of a part
-
-// Adds the first pictures of a batch to the sample until it has `limit`.
-void add_to_sample(Sample* sample, const std::vector<Tensor>& inputs, std::int64_t limit);
-
-// For another process: the parts, and the batch that each is of.
-std::string sample_to_bytes(const Sample& sample, const std::vector<std::int64_t>& batches);
-std::vector<std::pair<std::int64_t, std::vector<Tensor>>> sample_from_bytes(const std::string& bytes);
+// Is told how much of a stage is done.
+using Progressed = std::function<void(std::int64_t done, std::int64_t total)>;
 
 // Runs `graph` and gives some of its tensors.
 class TensorRunner {
@@ -71,7 +65,8 @@ struct Choice {
 std::map<ValueId, Choice> choose_thresholds(const Graph& graph, const Points& points,
                                             const std::map<ValueId, std::vector<Choice>>& candidates,
                                             const std::map<ValueId, QuantizedWeight>& weights,
-                                            const Sample& sample, int bits, ThreadPool& pool);
+                                            const Sample& sample, int bits, ThreadPool& pool,
+                                            const Progressed& progress);
 
 // What takes back the shift of a tensor, a channel, as far as a few samples can tell: a mean that differs
 // much from sample to sample counts less (it is shrunk as James and Stein do).
@@ -91,7 +86,8 @@ class ShiftEstimate {
 std::map<ValueId, std::vector<double>> find_corrections(const Graph& graph, const Points& points,
                                                         const std::map<ValueId, float>& thresholds,
                                                         const std::map<ValueId, QuantizedWeight>& weights,
-                                                        const Sample& sample, int bits, ThreadPool& pool);
+                                                        const Sample& sample, int bits, ThreadPool& pool,
+                                                        const Progressed& progress);
 
 // How far the outputs of quantized graphs are from those of the float one, relative to their size, summed
 // over samples; of classes, the share that is another.

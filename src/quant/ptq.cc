@@ -66,8 +66,9 @@ class Ptq {
     points_ = find_points(graph_, point_options());
     if (points_.layers.empty())
       fail("there is nothing to quantize: the model has no layer of the types asked for");
+    std::optional<KeptStatistics> kept = kept_statistics();
     if (options_.equalize) equalize_channels();
-    Calibration calibration = statistics();
+    Calibration calibration = kept ? std::move(kept->calibration) : statistics();
     if (comm_.rank() != 0) return std::nullopt;
     for (const Layer& layer : points_.layers) quantize_weights_of(layer);
     find_thresholds(calibration);
@@ -109,6 +110,10 @@ class Ptq {
     if (options_.progress) options_.progress(name, done, total);
   }
 
+  Progressed steps_of(const char* name) const {
+    return [this, name](std::int64_t done, std::int64_t total) { stage(name, done, total); };
+  }
+
   bool batch(std::int64_t index, std::vector<Tensor>* inputs) {
     std::vector<FloatArray> arrays;
     if (!generator_(index, arrays)) return false;
@@ -144,15 +149,30 @@ class Ptq {
     for (auto& [index, inputs] : sample_from_bytes(whole)) sample_.push_back(std::move(inputs));
   }
 
+  // Those of --load_stats, with the sample that they came with.
+  std::optional<KeptStatistics> kept_statistics() {
+    const std::string& path = options_.load_stats;
+    if (path.empty()) return std::nullopt;
+    if (options_.two_pass)
+      fail("--load_stats {}: it holds what one pass saw, and --two_pass reads the pictures again", path);
+    KeptStatistics kept = KeptStatistics::load(path);
+    for (ValueId id : points_.tensors(graph_))
+      if (!kept.calibration.tensors.contains(graph_.value(id).name))
+        fail("{}: it has nothing on {}; it was saved for another model or other options", path,
+             graph_.value(id).name);
+    if (kept.bits != options_.activation_bits)
+      fail("{}: it was saved with --activation_bits {}", path, kept.bits);
+    if (kept.equalized != options_.equalize)
+      fail("{}: it was saved {} --equalize", path, kept.equalized ? "with" : "without");
+    for (const auto& inputs : kept.sample)
+      if (inputs.size() != graph_.inputs.size())
+        fail("{}: it has pictures for {} inputs, the model has {}", path, inputs.size(),
+             graph_.inputs.size());
+    sample_ = std::move(kept.sample);
+    return kept;
+  }
+
   Calibration statistics() {
-    if (!options_.load_stats.empty()) {
-      Calibration loaded = Calibration::load(options_.load_stats);
-      for (ValueId id : points_.tensors(graph_))
-        if (!loaded.tensors.contains(graph_.value(id).name))
-          fail("{}: it has nothing on {}; it was saved for another model or other options",
-               options_.load_stats, graph_.value(id).name);
-      return loaded;
-    }
     CalibrateOptions how;
     // The histogram tells auto enough of mse, emd and ptf; who asks for one of them, or for all, gets them
     // exactly.
@@ -168,7 +188,8 @@ class Ptq {
         [&](std::int64_t i, std::vector<Tensor>* inputs) { return batch(i, inputs); }, how, comm_, pool_);
     gather_sample();
     if (result.batches == 0) fail("there is no data to calibrate with");
-    if (!options_.save_stats.empty() && comm_.rank() == 0) result.save(options_.save_stats);
+    if (!options_.save_stats.empty() && comm_.rank() == 0)
+      KeptStatistics{result, sample_, options_.activation_bits, options_.equalize}.save(options_.save_stats);
     return result;
   }
 
@@ -215,10 +236,10 @@ class Ptq {
     if (algorithm_ != Algorithm::kAuto) {
       choices_ = uniform[algorithm_];
     } else {
-      stage("thresholds", 0, 0);
       Sample half = first_half();
       uniform[Algorithm::kAuto] =
-          choose_thresholds(graph_, points_, candidates, weights_, half, options_.activation_bits, pool_);
+          choose_thresholds(graph_, points_, candidates, weights_, half, options_.activation_bits, pool_,
+                            steps_of("thresholds of each tensor"));
       choose_best(uniform, half);
     }
     use(choices_);
@@ -234,7 +255,9 @@ class Ptq {
   void choose_best(const std::map<Algorithm, std::map<ValueId, Choice>>& all, const Sample& sample) {
     double least = -1;
     OutputError output(graph_, sample, pool_);
+    std::int64_t done = 0;
     for (const auto& [algorithm, choices] : all) {
+      stage("thresholds of the model", done++, static_cast<std::int64_t>(all.size()));
       use(choices);
       double error = output.of(build(true));
       if (least >= 0 && error >= least) continue;
@@ -245,9 +268,6 @@ class Ptq {
 
   // Trying thresholds costs a run of each layer each.
   Sample first_half() const {
-    if (sample_.empty())
-      fail(
-          "--algo auto tries thresholds on pictures, and there are none; give --data_dir, or another --algo");
     return {sample_.begin(), sample_.begin() + static_cast<std::ptrdiff_t>((sample_.size() + 1) / 2)};
   }
 
@@ -269,7 +289,7 @@ class Ptq {
   }
 
   void drop_noisy_extras() {
-    if (points_.extra.empty() || sample_.empty()) return;
+    if (points_.extra.empty()) return;
     std::set<ValueId> tensors;
     for (const Edge& edge : points_.extra) tensors.insert(tensor(edge));
     std::map<ValueId, double> sqnr = tensor_sqnr(graph_, {tensors.begin(), tensors.end()}, thresholds_,
@@ -287,12 +307,12 @@ class Ptq {
   // A layer that alone makes much of the output's error and little of the model's work is not worth it.
   void leave_in_float() {
     if (algorithm_ != Algorithm::kAuto || options_.deploy != "octet" || options_.float_share <= 0) return;
-    stage("sensitivity", 0, 0);
     Sample few(sample_.begin(),
                sample_.begin() + static_cast<std::ptrdiff_t>(std::min(sample_.size(), kFewParts)));
     OutputError output(graph_, few, pool_);
     std::vector<LayerShare> layers =
-        layer_shares(graph_, points_, thresholds_, weights_, options_.activation_bits, few, output, pool_);
+        layer_shares(graph_, points_, thresholds_, weights_, options_.activation_bits, few, output, pool_,
+                     steps_of("layers to leave in float"));
     std::sort(layers.begin(), layers.end(),
               [](const LayerShare& a, const LayerShare& b) { return a.error > b.error; });
     const double least = kMinErrorShare * output.of(build(true));
@@ -307,10 +327,8 @@ class Ptq {
   }
 
   void correct_biases() {
-    if (sample_.empty()) return;
-    stage("bias correction", 0, 0);
-    corrections_ =
-        find_corrections(graph_, points_, thresholds_, weights_, sample_, options_.activation_bits, pool_);
+    corrections_ = find_corrections(graph_, points_, thresholds_, weights_, sample_, options_.activation_bits,
+                                    pool_, steps_of("bias correction"));
   }
 
   // Layer after layer, each with what the layers before it, quantized, give it: so it can make up for their
@@ -357,6 +375,10 @@ class Ptq {
 
   void equalize_channels() {
     stage("equalization", 0, 0);
+    if (!sample_.empty()) {  // of --load_stats
+      equalize(graph_, sample_, pool_);
+      return;
+    }
     std::vector<Tensor> inputs;
     auto samples = [&] { return static_cast<std::int64_t>(sample_.size()) * kSamplePart; };
     for (std::int64_t i = comm_.rank(); samples() < kSampleSize && batch(i, &inputs);) i += comm_.size();
@@ -367,7 +389,6 @@ class Ptq {
   }
 
   QuantizeReport judge(const Graph& quantized, const Calibration& calibration) {
-    stage("report", 0, 0);
     QuantizeReport report;
     report.batches = calibration.batches;
     report.samples = calibration.samples;
@@ -377,17 +398,17 @@ class Ptq {
     wanted.erase(std::unique(wanted.begin(), wanted.end()), wanted.end());
     std::map<ValueId, Comparer> comparers;
     for (ValueId id : wanted) comparers[id];
-    if (!sample_.empty()) {
-      TensorRunner floats(graph_, wanted, pool_), integers(quantized, wanted, pool_);
-      for (const auto& inputs : sample_) {
-        floats.run(inputs);
-        integers.run(inputs);
-        pool_.parallel_for(static_cast<std::int64_t>(wanted.size()), [&](std::int64_t i) {
-          ValueId id = wanted[static_cast<std::size_t>(i)];
-          if (floats[id].dtype() == DType::kFloat32)
-            comparers.at(id).add(floats[id].data<float>(), integers[id].data<float>());
-        });
-      }
+    TensorRunner floats(graph_, wanted, pool_), integers(quantized, wanted, pool_);
+    std::int64_t done = 0;
+    for (const auto& inputs : sample_) {
+      stage("report", done++, static_cast<std::int64_t>(sample_.size()));
+      floats.run(inputs);
+      integers.run(inputs);
+      pool_.parallel_for(static_cast<std::int64_t>(wanted.size()), [&](std::int64_t i) {
+        ValueId id = wanted[static_cast<std::size_t>(i)];
+        if (floats[id].dtype() == DType::kFloat32)
+          comparers.at(id).add(floats[id].data<float>(), integers[id].data<float>());
+      });
     }
     auto judged = [&](ValueId id) {
       Comparison c = comparers[id].result();

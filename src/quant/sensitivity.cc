@@ -29,7 +29,8 @@ Graph rest_of(const Graph& graph, int first) {
 std::vector<LayerShare> layer_shares(const Graph& graph, const Points& points,
                                      const std::map<ValueId, float>& thresholds,
                                      const std::map<ValueId, QuantizedWeight>& weights, int bits,
-                                     const Sample& sample, const OutputError& output, ThreadPool& pool) {
+                                     const Sample& sample, const OutputError& output, ThreadPool& pool,
+                                     const Progressed& progress) {
   auto node = [&](const Layer& layer) -> const Node& {
     return graph.nodes[static_cast<std::size_t>(layer.node)];
   };
@@ -48,7 +49,9 @@ std::vector<LayerShare> layer_shares(const Graph& graph, const Points& points,
   }
   std::vector<LayerShare> result;
   double all_work = 0, all_weights = 0;
+  std::int64_t done = 0;
   for (const Layer& layer : points.layers) {
+    progress(done++, static_cast<std::int64_t>(points.layers.size()));
     const Node& n = node(layer);
     LayerShare share{.layer = layer};
     share.work = static_cast<double>(multiply_adds(graph, n, (*floats[0])[n.outputs[0]].shape()));

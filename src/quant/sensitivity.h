@@ -15,6 +15,7 @@ struct LayerShare {
 std::vector<LayerShare> layer_shares(const Graph& graph, const Points& points,
                                      const std::map<ValueId, float>& thresholds,
                                      const std::map<ValueId, QuantizedWeight>& weights, int bits,
-                                     const Sample& sample, const OutputError& output, ThreadPool& pool);
+                                     const Sample& sample, const OutputError& output, ThreadPool& pool,
+                                     const Progressed& progress);
 
 }  // namespace octet::quant

@@ -203,24 +203,33 @@ double GrowingHistogram::share_above(double limit) const {
   return static_cast<double>(above) / static_cast<double>(total());
 }
 
+// Most bins are empty: -n stands for n of these.
 nlohmann::json GrowingHistogram::to_json() const {
-  std::size_t used = counts_.size();
-  while (used > 0 && counts_[used - 1] == 0) --used;
   std::vector<std::int64_t> counts;
-  for (std::size_t i = 0; i < used; ++i) counts.push_back(counts_[i]);
+  for (std::size_t i = 0; i < counts_.size(); ++i) {
+    const std::int64_t count = counts_[i];
+    if (count == 0 && !counts.empty() && counts.back() < 0)
+      --counts.back();
+    else
+      counts.push_back(count == 0 ? -1 : count);
+  }
   return {{"exponent", exponent_}, {"counts", std::move(counts)}};
 }
 
 GrowingHistogram GrowingHistogram::from_json(const nlohmann::json& json) {
+  constexpr std::int64_t kMaxCount = std::int64_t{1} << 44;  // whose sum over all bins does not overflow
   GrowingHistogram histogram;
   histogram.exponent_ = json.at("exponent").get<int>();
   auto counts = json.at("counts").get<std::vector<std::int64_t>>();
-  bool sensible = counts.size() <= kBins &&
-                  (histogram.exponent_ == kEmpty || std::abs(histogram.exponent_) <= 128) &&
-                  std::all_of(counts.begin(), counts.end(), [](std::int64_t count) { return count >= 0; });
-  if (!sensible) fail("a histogram makes no sense");
+  bool sensible = histogram.exponent_ == kEmpty || std::abs(histogram.exponent_) <= 128;
   if (!counts.empty()) histogram.counts_ = Counts(kBins);
-  for (std::size_t i = 0; i < counts.size(); ++i) histogram.counts_.set(i, counts[i]);
+  std::int64_t at = 0;
+  for (std::int64_t count : counts) {
+    sensible = sensible && count <= kMaxCount && count >= at - kBins && at < kBins;
+    if (!sensible) fail("a histogram makes no sense");
+    if (count > 0) histogram.counts_.set(static_cast<std::size_t>(at), count);
+    at += count > 0 ? 1 : -count;
+  }
   return histogram;
 }
 

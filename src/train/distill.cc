@@ -210,10 +210,13 @@ class Distiller {
     models::to_inference(graph, model_.had_softmax);
     const fs::path folder = options_.output_dir;
     make_directory(folder);
-    paddle::save_model(graph,
-                       {folder / options_.save_model_filename, folder / options_.save_params_filename});
-    save_deploy_yaml(folder / "deploy.yaml", options_.preprocess, options_.save_model_filename,
-                     options_.save_params_filename);
+    AtomicFiles files;
+    paddle::add_model(files, graph,
+                      {folder / options_.save_model_filename, folder / options_.save_params_filename});
+    files.begin(folder / "deploy.yaml");
+    files.write(
+        write_deploy_yaml(options_.preprocess, options_.save_model_filename, options_.save_params_filename));
+    files.commit();
     fmt::print("wrote {} and {}\n", (folder / options_.save_model_filename).string(),
                options_.save_params_filename);
   }

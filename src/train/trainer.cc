@@ -268,7 +268,10 @@ class Trainer {
   void prepare_output() const {
     if (!is_first()) return;
     make_directory(options_.output_dir);
-    save_deploy_yaml(fs::path(options_.output_dir) / "deploy.yaml", evaluation_of(options_.transform));
+    AtomicFiles file;
+    file.begin(fs::path(options_.output_dir) / "deploy.yaml");
+    file.write(write_deploy_yaml(evaluation_of(options_.transform)));
+    file.commit();
   }
 
   void save(const std::vector<std::string>& stems) {

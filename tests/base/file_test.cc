@@ -68,5 +68,15 @@ TEST(MappedFile, OpensFilesOnly) {
               HasSubstr("5 bytes, expected a text file of at most 4"));
 }
 
+TEST(CheckWritable, AsksOnlyWhatIsThere) {
+  TempDir dir;
+  check_writable(dir.path());
+  check_writable(dir / "a/b");
+  EXPECT_FALSE(std::filesystem::exists(dir / "a"));
+  write_file(dir / "file", "");
+  EXPECT_THAT(error_of([&] { check_writable(dir / "file"); }), HasSubstr("is not a directory"));
+  EXPECT_THAT(error_of([&] { check_writable(dir / "file/a"); }), HasSubstr("is not a directory"));
+}
+
 }  // namespace
 }  // namespace octet

@@ -51,7 +51,7 @@ TEST(ExportCommand, WritesThePreprocessing) {
 
   // What training has left beside the checkpoint counts, and flags count more.
   Preprocess trained = {.resize_size = 32, .crop_size = 32, .mean = {0.5f, 0.5f, 0.5f}};
-  save_deploy_yaml(box / "checkpoint/deploy.yaml", trained);
+  write_file(box / "checkpoint/deploy.yaml", write_deploy_yaml(trained));
   EXPECT_EQ(run_export(box, {"--pretrained", "checkpoint", "--interpolation", "bicubic"}).exit_code, 0);
   trained.interpolation = Interpolation::kBicubic;
   EXPECT_EQ(load_deploy_yaml(box / "out"), trained);

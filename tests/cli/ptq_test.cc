@@ -90,13 +90,16 @@ TEST(PtqCommand, MistakesGetOneClearLine) {
   EXPECT_THAT(error_of(box, {"--data_dir", "photos", "--save_model_filename", "../m"}), HasSubstr("'../m'"));
   EXPECT_THAT(error_of(box, {"--data_dir", "photos", "--save_params_filename", "__model__"}),
               HasSubstr("the program's name already"));
+  EXPECT_THAT(error_of(box, {"--data_dir", "photos", "--output_dir", "x.npy"}), HasSubstr("not a directory"));
+  EXPECT_THAT(error_of(box, {"--data_dir", "photos", "--save_stats", "x.npy/y"}), HasSubstr("x.npy"));
   EXPECT_THAT(error_of(box, {"--data_dir", "photos", "--save_model_filename", "deploy.yaml"}),
               HasSubstr("'deploy.yaml'"));
 }
 
 TEST(PtqCommand, SeveralProcessesMakeTheModelOfOne) {
   Sandbox box;
-  for (const char* extra : {"--two_pass=False", "--two_pass=True", "--algo=mse", "--equalize=True"}) {
+  for (const char* extra :
+       {"--two_pass=False", "--two_pass=True", "--algo=mse", "--algo=auto", "--equalize=True"}) {
     std::vector<std::string> words = {
         "ptq", "--model_path", "scores", "--data_dir", "photos", "--batch_size", "1",  "--resize-size",
         "4",   "--crop-size",  "4",      "--threads",  "1",      "--algo",       "KL", extra};

@@ -35,17 +35,18 @@ TEST(DeployYaml, ReadsBackWhatItWrote) {
   preprocess.interpolation = Interpolation::kOpenCV;
   preprocess.mean = {0.1f, 1.0f / 3, 1e-7f};
   preprocess.std = {1, 2, 3e5f};
-  save_deploy_yaml(dir / "deploy.yaml", preprocess, "inference.pdmodel", "inference.pdiparams");
+  write_file(dir / "deploy.yaml", write_deploy_yaml(preprocess, "inference.pdmodel", "inference.pdiparams"));
   EXPECT_EQ(load_deploy_yaml(dir.path()), preprocess);
   EXPECT_EQ(load_deploy_yaml(dir / "inference.pdmodel"), preprocess);
 
-  save_deploy_yaml(dir / "deploy.yaml", Preprocess());
+  write_file(dir / "deploy.yaml", write_deploy_yaml(Preprocess()));
   EXPECT_EQ(load_deploy_yaml(dir.path()), Preprocess());
 }
 
 TEST(DeployYaml, LooksLikeThis) {
   TempDir dir;
-  save_deploy_yaml(dir / "deploy.yaml", Preprocess(), "inference.pdmodel", "inference.pdiparams");
+  write_file(dir / "deploy.yaml",
+             write_deploy_yaml(Preprocess(), "inference.pdmodel", "inference.pdiparams"));
   EXPECT_EQ(read_file(dir / "deploy.yaml"),
             "Deploy:\n"
             "  model: inference.pdmodel\n"
@@ -135,7 +136,7 @@ TEST(DeployYaml, RefusesBombs) {
 
 TEST(DeployYaml, SurvivesDamage) {
   TempDir dir;
-  save_deploy_yaml(dir / "deploy.yaml", Preprocess(), "inference.pdmodel");
+  write_file(dir / "deploy.yaml", write_deploy_yaml(Preprocess(), "inference.pdmodel"));
   const std::string good = read_file(dir / "deploy.yaml");
   ASSERT_TRUE(reads(good, read));
   for (std::size_t size = 0; size < good.size(); ++size) reads(good.substr(0, size), read);

@@ -151,27 +151,65 @@ TEST(Quantize, AWeightThatIsAlsoReadAsFloatStaysBesideItsIntegers) {
 TEST(Quantize, StatisticsAreKeptAndUsedAgain) {
   TempDir dir;
   Model model = model_of(mixed_network());
+  BatchGenerator no_pictures = [](std::int64_t, std::vector<FloatArray>&) { return false; };
+  auto report_of = [&](const BatchGenerator& batches, const QuantizeOptions& options) {
+    QuantizeReport report;
+    quantize(model, batches, options, &report);
+    return report;
+  };
   QuantizeOptions options;
   options.algo = "mse";
-  options.bias_correction = false;
-  options.save_stats = (dir.path() / "stats.json").string();
-  QuantizeReport first, again;
-  quantize(model, batches_of({2, 3, 16, 16}), options, &first);
-  options.load_stats = std::exchange(options.save_stats, "");
-  quantize(
-      model, [](std::int64_t, std::vector<FloatArray>&) { return false; }, options, &again);
-  ASSERT_EQ(first.layers.size(), again.layers.size());
-  for (std::size_t i = 0; i < first.layers.size(); ++i)
-    EXPECT_EQ(first.layers[i].threshold, again.layers[i].threshold);
-  options.algo = "KL";
-  quantize(
-      model, [](std::int64_t, std::vector<FloatArray>&) { return false; }, options, &again);
-  write_file(dir.path() / "other.json", "{\"format\": 1}");
-  options.load_stats = (dir.path() / "other.json").string();
-  EXPECT_THAT(error_of([&] {
-                quantize(model, batches_of({2, 3, 16, 16}), options);
-              }),
-              HasSubstr("other.json"));
+  options.save_stats = (dir / "stats").string();
+  report_of(batches_of({2, 3, 16, 16}), options);
+  const std::string stats = std::exchange(options.save_stats, "");
+  // All that can be done with the pictures can be done without.
+  for (const char* algo : {"KL", "hist", "mse", "emd", "avg", "abs_max", "min_max", "ptf", "auto"})
+    for (const char* round_type : {"round", "adaround"}) {
+      options.algo = algo;
+      options.round_type = round_type;
+      options.load_stats = "";
+      // These are found from the histogram alone for auto, and exactly where they are kept.
+      if (options.algo == "auto") options.save_stats = (dir / "again").string();
+      QuantizeReport expected = report_of(batches_of({2, 3, 16, 16}), options);
+      options.save_stats = "";
+      options.load_stats = stats;
+      QuantizeReport found = report_of(no_pictures, options);
+      ASSERT_EQ(found.layers.size(), expected.layers.size());
+      EXPECT_EQ(found.samples, expected.samples);
+      for (std::size_t i = 0; i < found.layers.size(); ++i) {
+        EXPECT_EQ(found.layers[i].threshold, expected.layers[i].threshold) << algo;
+        EXPECT_EQ(found.layers[i].sqnr_db, expected.layers[i].sqnr_db) << algo;
+      }
+    }
+}
+
+TEST(Quantize, KeptStatisticsThatDoNotFitAreRefused) {
+  TempDir dir;
+  Model model = model_of(mixed_network());
+  QuantizeOptions options;
+  options.save_stats = (dir / "stats").string();
+  quantize(model, batches_of({2, 3, 16, 16}), options);
+  auto error_with = [&](const std::string& file, auto change) {
+    QuantizeOptions other;
+    other.load_stats = (dir / file).string();
+    change(other);
+    return error_of([&] { quantize(model, batches_of({2, 3, 16, 16}), other); });
+  };
+  auto as_is = [](QuantizeOptions&) {};
+  EXPECT_THAT(error_with("stats", [](auto& o) { o.activation_bits = 4; }), HasSubstr("--activation_bits 8"));
+  EXPECT_THAT(error_with("stats", [](auto& o) { o.equalize = true; }), HasSubstr("without --equalize"));
+  EXPECT_THAT(error_with("stats", [](auto& o) { o.two_pass = true; }), HasSubstr("--two_pass"));
+  EXPECT_THAT(error_with("stats", [](auto& o) { o.is_full_quantize = true; }), HasSubstr("has nothing on"));
+  EXPECT_THAT(error_with("none", as_is), HasSubstr("none"));
+  // Damaged: cut off anywhere, or with something behind it.
+  const std::string whole = read_file(dir / "stats");
+  for (std::size_t size : {std::size_t{0}, std::size_t{9}, whole.find('\n'), whole.find('\n') + 1,
+                           whole.find('\n') + 9, whole.size() - 1}) {
+    write_file(dir / "cut", whole.substr(0, size));
+    EXPECT_THAT(error_with("cut", as_is), HasSubstr("not a file that --save_stats")) << size;
+  }
+  write_file(dir / "long", whole + "x");
+  EXPECT_THAT(error_with("long", as_is), HasSubstr("not a file that --save_stats"));
 }
 
 TEST(Quantize, BiasCorrectionAndAdaroundHelp) {

@@ -17,6 +17,8 @@ Graph load_model(const ModelPaths& paths);
 // Writes both files, or neither. What did not change since load_model is written as it was read, byte for
 // byte.
 void save_model(const Graph& graph, const ModelPaths& paths);
+// The same, to be committed with what else belongs to the model.
+void add_model(AtomicFiles& files, const Graph& graph, const ModelPaths& paths);
 
 // save_model into memory: the program, and the parameters one after the other.
 std::string write_model(const Graph& graph, const std::function<void(Bytes)>& write_params);

@@ -184,11 +184,15 @@ std::string write_model(const Graph& graph, const std::function<void(Bytes)>& wr
 
 void save_model(const Graph& graph, const ModelPaths& paths) {
   AtomicFiles files;
+  add_model(files, graph, paths);
+  files.commit();
+}
+
+void add_model(AtomicFiles& files, const Graph& graph, const ModelPaths& paths) {
   files.begin(paths.params);
   std::string program = write_model(graph, [&](Bytes bytes) { files.write(bytes); });
   files.begin(paths.model);
   files.write(program);
-  files.commit();
 }
 
 }  // namespace octet::paddle
