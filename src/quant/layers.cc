@@ -81,15 +81,6 @@ double different_share(const Tensor& a, const Tensor& b) {
   return static_cast<double>(different) / static_cast<double>(a.size());
 }
 
-Tensor rounded(const Tensor& x, float threshold, int bits) {
-  Quantizer quantizer = Quantizer::of_abs_max(threshold, bits, false);
-  Tensor result(DType::kFloat32, x.shape());
-  std::span<float> y = result.mutable_data<float>();
-  quantize_run(x.data<float>().data(), x.size(), quantizer, y.data());
-  for (float& value : y) value = value * threshold / quantizer.high;
-  return result;
-}
-
 std::vector<ValueId> layer_tensors(const Graph& graph, const Points& points, std::set<ValueId> tensors) {
   for (const Layer& layer : points.layers) {
     const Node& node = graph.nodes[static_cast<std::size_t>(layer.node)];
@@ -157,7 +148,7 @@ std::map<ValueId, Choice> choose_thresholds(const Graph& graph, const Points& po
     for (const auto& [id, list] : candidates) {
       if (judged.contains(id)) continue;
       for (std::size_t c = 0; c < list.size(); ++c)
-        errors[id][c] += relative_error(rounded(runner[id], list[c].threshold, bits), runner[id]);
+        errors[id][c] += relative_error(quantized_values(runner[id], list[c].threshold, bits), runner[id]);
     }
   }
   std::map<ValueId, Choice> best;
@@ -253,6 +244,15 @@ double OutputError::of(const Graph& rest, const Sample& inputs) const {
   return error;
 }
 
+Tensor quantized_values(const Tensor& x, float threshold, int bits) {
+  Quantizer quantizer = Quantizer::of_abs_max(threshold, bits, false);
+  Tensor result(DType::kFloat32, x.shape());
+  std::span<float> y = result.mutable_data<float>();
+  quantize_run(x.data<float>().data(), x.size(), quantizer, y.data());
+  for (float& value : y) value = value * threshold / quantizer.high;
+  return result;
+}
+
 std::map<ValueId, double> tensor_sqnr(const Graph& graph, const std::vector<ValueId>& tensors,
                                       const std::map<ValueId, float>& thresholds, const Sample& sample,
                                       int bits, ThreadPool& pool) {
@@ -262,7 +262,7 @@ std::map<ValueId, double> tensor_sqnr(const Graph& graph, const std::vector<Valu
     runner.run(inputs);
     pool.parallel_for(static_cast<std::int64_t>(tensors.size()), [&](std::int64_t i) {
       ValueId id = tensors[static_cast<std::size_t>(i)];
-      Tensor found = rounded(runner[id], thresholds.at(id), bits);
+      Tensor found = quantized_values(runner[id], thresholds.at(id), bits);
       comparers[static_cast<std::size_t>(i)].add(runner[id].data<float>(), found.data<float>());
     });
   }

@@ -104,6 +104,9 @@ class OutputError {
   std::vector<std::map<ValueId, Tensor>> expected_;  // for each part of the sample
 };
 
+// What becomes of a tensor that is quantized.
+Tensor quantized_values(const Tensor& x, float threshold, int bits);
+
 // How much of tensors is left when they are quantized.
 std::map<ValueId, double> tensor_sqnr(const Graph& graph, const std::vector<ValueId>& tensors,
                                       const std::map<ValueId, float>& thresholds, const Sample& sample,

@@ -26,6 +26,8 @@ constexpr std::int64_t kSampleSize = 32;  // pictures that single layers are tri
 // Extra tensors with less than this are left in float: the gain in speed is not worth the noise.
 constexpr double kMinExtraSqnr = 20;
 
+constexpr std::size_t kRoundingBytes = 256 << 20;  // for the sums of adaround
+
 constexpr std::size_t kFewParts = 2;    // of the sample, that every layer is tried on alone
 constexpr double kMinErrorShare = 0.1;  // of the output's error, that a layer makes which stays in float
 
@@ -74,10 +76,8 @@ class Ptq {
     find_thresholds(calibration);
     drop_noisy_extras();
     leave_in_float();
-    if (options_.round_type == "adaround")
-      round_weights();
-    else if (options_.bias_correction)
-      correct_biases();
+    if (options_.round_type == "adaround") round_weights();
+    if (options_.bias_correction && corrections_.empty()) correct_biases();
     Graph quantized = build(options_.onnx_format);
     if (report) *report = judge(quantized, calibration);
     return Model(std::make_shared<const Graph>(std::move(quantized)));
@@ -331,44 +331,69 @@ class Ptq {
                                     pool_, steps_of("bias correction"));
   }
 
-  // Layer after layer, each with what the layers before it, quantized, give it: so it can make up for their
-  // errors.
+  // Layers take turns when they need too much memory at once. With fewer than 8 bits each has a turn of its
+  // own, in which it makes up for the errors of those before it; those of 8 bits are mere noise, which it
+  // would only learn by heart.
   void round_weights() {
-    std::int64_t done = 0, total = static_cast<std::int64_t>(points_.layers.size());
-    stage("adaround", 0, total);
-    std::set<ValueId> rounded;
+    const bool follow = options_.weight_bits < 8;
+    std::vector<std::vector<Layer>> turns;
+    std::map<ValueId, std::size_t> turn_of;  // of weights, which layers may share
+    std::size_t bytes = 0;
     for (const Layer& layer : points_.layers) {
-      if (layer.weights && rounded.insert(node(layer).inputs[1]).second) round_layer(layer);
-      stage("adaround", ++done, total);
+      if (!layer.weights) continue;
+      ValueId weight = node(layer).inputs[1];
+      std::size_t more = OutputRounding::bytes(node(layer), graph_.value(weight).shape);
+      if (more == 0) continue;
+      auto [it, fresh] = turn_of.emplace(weight, turns.size());
+      if (fresh && (turns.empty() || follow || bytes + more > kRoundingBytes))
+        turns.emplace_back(), bytes = 0;
+      if (fresh) it->second = turns.size() - 1, bytes += more;
+      turns[it->second].push_back(layer);
+    }
+    std::int64_t done = 0, total = static_cast<std::int64_t>(turns.size() * sample_.size());
+    for (const std::vector<Layer>& layers : turns) {
+      round_layers(layers, follow, [&] { stage("adaround", done++, total); });
+      if (follow && options_.bias_correction)
+        for (const Layer& layer : layers) correct_bias_so_far(node(layer).outputs[0]);
     }
   }
 
-  void round_layer(const Layer& layer) {
-    const Node& n = node(layer);
-    ValueId x = n.inputs[0], y = n.outputs[0];
-    QuantizedWeight& weight = weights_.at(n.inputs[1]);
-    TensorRunner floats(graph_, {x, y}, pool_), before(build(true), {x}, pool_);
-    std::optional<OutputRounding> rounding;
-    std::vector<ShiftEstimate::Means> expected;
+  void round_layers(const std::vector<Layer>& layers, bool follow, const std::function<void()>& step) {
+    std::map<ValueId, OutputRounding> roundings;
+    std::vector<ValueId> read;
+    for (const Layer& layer : layers) {
+      const Node& n = node(layer);
+      roundings.try_emplace(n.inputs[1], n, graph_.value(n.inputs[1]).constant, layer.axis);
+      if (std::find(read.begin(), read.end(), n.inputs[0]) == read.end()) read.push_back(n.inputs[0]);
+    }
+    TensorRunner floats(graph_, read, pool_);
+    std::optional<TensorRunner> so_far;
+    if (follow) so_far.emplace(build(true), read, pool_);
+    for (const auto& inputs : sample_) {
+      step();
+      floats.run(inputs);
+      if (so_far) so_far->run(inputs);
+      for (const Layer& layer : layers) {
+        ValueId x = node(layer).inputs[0];
+        Tensor given =
+            so_far ? quantized_values((*so_far)[x], thresholds_.at(x), options_.activation_bits) : floats[x];
+        roundings.at(node(layer).inputs[1])
+            .add(node(layer), floats[x], given, static_cast<std::int64_t>(sample_.size()), pool_);
+      }
+    }
+    for (auto& [id, rounding] : roundings) rounding.round(&weights_.at(id), options_.bias_correction, pool_);
+  }
+
+  // By what the model, quantized as it is so far, makes of the sample.
+  void correct_bias_so_far(ValueId made) {
+    TensorRunner floats(graph_, {made}, pool_), so_far(build(true), {made}, pool_);
+    ShiftEstimate shift;
     for (const auto& inputs : sample_) {
       floats.run(inputs);
-      before.run(inputs);
-      std::int64_t positions = OutputRounding::positions(n, weight.integers.shape(), floats[x].shape());
-      if (!rounding && positions > 0)
-        rounding.emplace(n, layer.axis, graph_.value(n.inputs[1]).constant,
-                         static_cast<std::int64_t>(sample_.size()) * positions);
-      if (rounding) rounding->add(floats[x], before[x], thresholds_.at(x), options_.activation_bits);
-      expected.push_back(ShiftEstimate::means_of(floats[y]));
+      so_far.run(inputs);
+      shift.add(ShiftEstimate::means_of(floats[made]), ShiftEstimate::means_of(so_far[made]));
     }
-    if (rounding) rounding->round(&weight, options_.bias_correction, pool_);
-    if (!options_.bias_correction) return;
-    TensorRunner now(build(true), {y}, pool_);
-    ShiftEstimate shift;
-    for (std::size_t i = 0; i < sample_.size(); ++i) {
-      now.run(sample_[i]);
-      shift.add(expected[i], ShiftEstimate::means_of(now[y]));
-    }
-    corrections_[y] = shift.result();
+    corrections_[made] = shift.result();
   }
 
   std::int64_t channel_axis(ValueId y) const { return graph_.value(y).shape.size() == 4 ? 1 : -1; }

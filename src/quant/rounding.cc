@@ -3,16 +3,22 @@
 #include <algorithm>
 #include <cmath>
 
+#include "graph/builder.h"
 #include "graph/ops/geometry.h"
-#include "kernels/quantizer.h"
 #include "kernels/ref/clones.h"
+#include "runtime/executor.h"
 
 namespace octet::quant {
 
 namespace {
 
-constexpr std::int64_t kPositions = 4096;  // of outputs, that a layer is judged by
 constexpr float kRidge = 0.1f;  // how much staying near the float weight counts, against overfitting
+constexpr std::int64_t kMaxColumns = 8192;
+
+// Places of the output that a layer is judged by: a few for each of the inputs of a channel.
+std::int64_t wanted_positions(std::int64_t columns) {
+  return std::clamp<std::int64_t>(4 * columns, 4096, 8192);
+}
 
 // Which elements of the input are under the weights at each position of the output: a row of the columns of
 // all groups.
@@ -35,13 +41,16 @@ class PatchReader {
     return x[0] * window.y.out * window.x.out;
   }
 
-  // Every `step`-th position.
-  void read(const Tensor& x, std::int64_t step, std::vector<float>* rows) const {
+  // Every `step`-th position, [positions, groups * columns].
+  Tensor read(const Tensor& x, std::int64_t step) const {
+    const std::int64_t count = (positions(x.shape()) + step - 1) / step;
+    Tensor result(DType::kFloat32, {count, groups() * columns()});
+    float* to = result.mutable_data<float>().data();
     const float* data = x.data<float>().data();
     if (node_.op != "conv2d") {
       for (std::int64_t p = 0; p < positions(x.shape()); p += step)
-        rows->insert(rows->end(), data + p * columns(), data + (p + 1) * columns());
-      return;
+        to = std::copy(data + p * columns(), data + (p + 1) * columns(), to);
+      return result;
     }
     ops::Window w = window_of(x.shape());
     std::int64_t plane = w.y.in * w.x.in, area = w.y.out * w.x.out;
@@ -54,9 +63,10 @@ class PatchReader {
           for (std::int64_t kx = 0; kx < w.x.kernel; ++kx) {
             std::int64_t iy = y0 + ky * w.y.dilation, ix = x0 + kx * w.x.dilation;
             bool inside = iy >= 0 && iy < w.y.in && ix >= 0 && ix < w.x.in;
-            rows->push_back(inside ? image[iy * w.x.in + ix] : 0.0f);
+            *to++ = inside ? image[iy * w.x.in + ix] : 0.0f;
           }
     }
+    return result;
   }
 
  private:
@@ -67,92 +77,42 @@ class PatchReader {
   const Shape& weight_;
 };
 
-std::vector<float> columns_of(const std::vector<float>& rows, std::int64_t width, std::int64_t first,
-                              std::int64_t count) {
-  std::vector<float> result;
-  for (std::size_t at = static_cast<std::size_t>(first); at < rows.size();
-       at += static_cast<std::size_t>(width))
-    result.insert(result.end(), rows.begin() + static_cast<std::ptrdiff_t>(at),
-                  rows.begin() + static_cast<std::ptrdiff_t>(at) + count);
-  return result;
-}
-
 OCTET_CLONES void add_multiple(float* to, const float* from, float factor, std::int64_t count) {
   for (std::int64_t i = 0; i < count; ++i) to[i] += factor * from[i];
 }
 
-OCTET_CLONES float dot(const float* a, const float* b, std::int64_t count) {
-  float lanes[8] = {};
-  std::int64_t i = 0;
-  for (; i + 8 <= count; i += 8)
-    for (int l = 0; l < 8; ++l) lanes[l] += a[i + l] * b[i + l];
-  float sum = 0;
-  for (float lane : lanes) sum += lane;
-  for (; i < count; ++i) sum += a[i] * b[i];
-  return sum;
+Tensor product(const Tensor& a, const Tensor& b, bool transpose_a, ThreadPool& pool) {
+  Builder builder;
+  ValueId x = builder.input("a", a.shape()), y = builder.input("b", b.shape());
+  Graph graph = builder.build({builder.matmul(x, y, {.transpose_x = transpose_a})});
+  return execute(prepare(graph, {}), {a, b}, pool)[0];
 }
 
-// The columns' means become 0.
-void centre(std::vector<float>& rows, std::int64_t columns) {
-  auto n = static_cast<std::size_t>(columns);
-  std::vector<double> mean(n);
-  std::size_t count = rows.size() / n;
-  for (std::size_t i = 0; i < rows.size(); ++i) mean[i % n] += static_cast<double>(rows[i]);
-  for (std::size_t i = 0; i < rows.size(); ++i)
-    rows[i] -= static_cast<float>(mean[i % n] / static_cast<double>(count));
-}
-
-// to[k] += the products of column k of `rows` with the columns k .. of `others` (all columns, row by row).
-std::vector<float> products(const std::vector<float>& rows, std::int64_t columns,
-                            const std::vector<float>& others, std::int64_t other_columns, ThreadPool& pool) {
-  std::vector<float> result(static_cast<std::size_t>(columns * other_columns));
-  std::int64_t count = static_cast<std::int64_t>(rows.size()) / columns;
-  constexpr std::int64_t kBlock = 16;  // columns of a task: their sums stay in the cache
-  pool.parallel_for((columns + kBlock - 1) / kBlock, [&](std::int64_t block) {
-    std::int64_t from = block * kBlock, to = std::min(columns, from + kBlock);
-    for (std::int64_t r = 0; r < count; ++r)
-      for (std::int64_t k = from; k < to; ++k)
-        if (float x = rows[static_cast<std::size_t>(r * columns + k)]; x != 0)
-          add_multiple(result.data() + k * other_columns, others.data() + r * other_columns, x,
-                       other_columns);
-  });
-  return result;
-}
-
-// The weights of one output channel: where they lie and what one unit is worth.
+// The integers of one channel, and what one unit is worth.
 struct Channel {
-  std::size_t first, stride;
+  std::int8_t* first;
+  std::size_t stride;
   float step;
+  std::int8_t& operator[](std::size_t k) const { return first[k * stride]; }
 };
 
-void round_channel(const Channel& channel, std::span<const float> weights, std::span<std::int8_t> integers,
-                   float levels, const std::vector<float>& squares, const std::vector<float>& pull,
-                   std::int64_t columns) {
-  auto n = static_cast<std::size_t>(columns);
-  std::vector<float> gradient(pull), down(n);
-  float trace = 0;
-  for (std::size_t k = 0; k < n; ++k) trace += squares[k * n + k];
-  const float ridge = kRidge * trace / static_cast<float>(columns);
-  for (std::size_t k = 0; k < n; ++k) {
-    std::size_t at = channel.first + k * channel.stride;
-    float rounded = static_cast<float>(integers[at]) * channel.step;
-    add_multiple(gradient.data(), squares.data() + k * n, rounded, columns);
-    gradient[k] += ridge * (rounded - weights[at]);
-    down[k] = std::clamp(std::floor(weights[at] / channel.step), -levels, levels);
-  }
+// Flips roundings of a channel for as long as that brings the error down. `difference`: of its weights from
+// the exact ones; `gradient`: half of that of the error.
+void flip(const Channel& channel, std::span<float> difference, std::span<float> gradient,
+          const float* squares, float levels) {
+  const std::size_t n = difference.size();
   constexpr int kSweeps = 20;
   for (int sweep = 0; sweep < kSweeps; ++sweep) {
     bool flipped = false;
     for (std::size_t k = 0; k < n; ++k) {
-      std::size_t at = channel.first + k * channel.stride;
-      auto now = static_cast<float>(integers[at]);
-      float other = now > down[k] ? down[k] : std::min(down[k] + 1, levels);
-      float change = (other - now) * channel.step;
-      float diagonal = squares[k * n + k] + ridge;
-      if (2 * change * gradient[k] + change * change * diagonal >= 0) continue;
-      integers[at] = static_cast<std::int8_t>(other);
-      add_multiple(gradient.data(), squares.data() + k * n, change, columns);
-      gradient[k] += ridge * change;
+      // To the other side of the exact weight, if it is next to this one.
+      const float sign = difference[k] > 0 ? -1.0f : 1.0f, change = sign * channel.step;
+      const float other = static_cast<float>(channel[k]) + sign;
+      if (std::fabs(other) > levels || std::fabs(difference[k]) > 1.001f * channel.step) continue;
+      if (2 * change * gradient[k] + change * change * squares[k * n + k] >= 0) continue;
+      channel[k] = static_cast<std::int8_t>(other);
+      difference[k] += change;
+      add_multiple(gradient.data(), squares + k * n, change, static_cast<std::int64_t>(n));
       flipped = true;
     }
     if (!flipped) break;
@@ -161,78 +121,129 @@ void round_channel(const Channel& channel, std::span<const float> weights, std::
 
 }  // namespace
 
-std::int64_t OutputRounding::positions(const Node& node, const Shape& weight, const Shape& x) {
-  PatchReader reader(node, weight);
-  return reader.can_read() ? reader.positions(x) : 0;
+std::size_t OutputRounding::bytes(const Node& layer, const Shape& weight) {
+  PatchReader reader(layer, weight);
+  if (!reader.can_read() || reader.columns() > kMaxColumns) return 0;
+  return static_cast<std::size_t>(reader.groups() * reader.columns() * reader.columns()) * sizeof(float);
 }
 
-OutputRounding::OutputRounding(const Node& node, std::int64_t axis, const Tensor& floats,
-                               std::int64_t positions)
-    : node_(node),
-      axis_(axis),
-      floats_(floats.aligned()),
-      step_(std::max<std::int64_t>(1, positions / kPositions) | 1) {
-}  // odd: not always the same column of the image
+OutputRounding::OutputRounding(const Node& layer, Tensor weight, std::int64_t axis)
+    : weight_(weight.aligned()), axis_(axis) {
+  PatchReader reader(layer, weight_.shape());
+  groups_ = reader.groups(), columns_ = reader.columns();
+  squares_.resize(static_cast<std::size_t>(groups_ * columns_ * columns_));
+  sums_.resize(static_cast<std::size_t>(groups_ * columns_));
+}
 
-void OutputRounding::add(const Tensor& exact, const Tensor& given, float threshold, int bits) {
-  PatchReader reader(node_, floats_.shape());
-  reader.read(exact, step_, &exact_);
-  std::size_t before = rounded_.size();
-  reader.read(given, step_, &rounded_);
-  Quantizer quantizer = Quantizer::of_abs_max(threshold, bits, false);
-  quantize_run(rounded_.data() + before, static_cast<std::int64_t>(rounded_.size() - before), quantizer,
-               rounded_.data() + before);
-  for (std::size_t i = before; i < rounded_.size(); ++i)
-    rounded_[i] = rounded_[i] * threshold / quantizer.high;
+void OutputRounding::add(const Node& layer, const Tensor& exact, const Tensor& given, std::int64_t calls,
+                         ThreadPool& pool) {
+  PatchReader reader(layer, weight_.shape());
+  const std::int64_t all = calls * reader.positions(exact.shape());
+  // An odd step: not always the same column of the image.
+  const std::int64_t step = std::max<std::int64_t>(1, all / wanted_positions(columns_)) | 1;
+  auto add_sums = [](const Tensor& rows, std::vector<double>* sums) {
+    for (std::size_t i = 0; i < rows.data<float>().size(); ++i)
+      (*sums)[i % sums->size()] += static_cast<double>(rows.data<float>()[i]);
+  };
+  const Tensor rows = reader.read(given, step);
+  count_ += rows.dim(0);
+  add_sums(rows, &sums_);
+  add_products(rows, rows, &squares_, pool);
+  if (given.bytes().data() == exact.bytes().data()) return;
+  Tensor missing = reader.read(exact, step);
+  add_multiple(missing.mutable_data<float>().data(), rows.data<float>().data(), -1, rows.size());
+  missing_.resize(squares_.size());
+  missing_sums_.resize(sums_.size());
+  add_sums(missing, &missing_sums_);
+  add_products(missing, rows, &missing_, pool);
+}
+
+void OutputRounding::add_products(const Tensor& left, const Tensor& right, std::vector<float>* products,
+                                  ThreadPool& pool) {
+  if (groups_ == 1) {
+    const Tensor more = product(left, right, true, pool);
+    return add_multiple(products->data(), more.data<float>().data(), 1, more.size());
+  }
+  pool.parallel_for(groups_, [&](std::int64_t group) {
+    float* to = products->data() + group * columns_ * columns_;
+    for (std::int64_t r = 0; r < left.dim(0); ++r) {
+      const std::int64_t at = r * left.dim(1) + group * columns_;
+      const float *a = left.data<float>().data() + at, *b = right.data<float>().data() + at;
+      for (std::int64_t k = 0; k < columns_; ++k)
+        if (a[k] != 0) add_multiple(to + k * columns_, b, a[k], columns_);
+    }
+  });
+}
+
+// As if the mean of each input were 0.
+void OutputRounding::centre(std::vector<float>* products, const std::vector<double>& left,
+                            const std::vector<double>& right) const {
+  const auto n = static_cast<std::size_t>(columns_);
+  for (std::size_t i = 0; i < products->size(); ++i) {
+    const std::size_t group = i / (n * n), k = i / n % n, j = i % n;
+    (*products)[i] -=
+        static_cast<float>(left[group * n + k] * right[group * n + j] / static_cast<double>(count_));
+  }
+}
+
+// Rows are those of channels: each times the matrix of its group.
+Tensor OutputRounding::times(const Tensor& rows, const std::vector<float>& products, ThreadPool& pool) const {
+  if (groups_ == 1)
+    return product(rows, Tensor::of<float>({columns_, columns_}, products), false, pool).clone();
+  Tensor result(DType::kFloat32, rows.shape());
+  const std::int64_t of_group = rows.dim(0) / groups_;
+  float* to = result.mutable_data<float>().data();
+  pool.parallel_for(rows.dim(0), [&](std::int64_t o) {
+    const float *matrix = products.data() + o / of_group * columns_ * columns_,
+                *row = rows.data<float>().data() + o * columns_;
+    std::fill_n(to + o * columns_, columns_, 0.0f);
+    for (std::int64_t k = 0; k < columns_; ++k)
+      add_multiple(to + o * columns_, matrix + k * columns_, row[k], columns_);
+  });
+  return result;
 }
 
 void OutputRounding::round(QuantizedWeight* weight, bool shift_is_free, ThreadPool& pool) {
-  PatchReader reader(node_, floats_.shape());
+  if (count_ == 0) return;
   if (shift_is_free) {
-    centre(exact_, reader.columns() * reader.groups());
-    centre(rounded_, reader.columns() * reader.groups());
+    centre(&squares_, sums_, sums_);
+    centre(&missing_, missing_sums_, sums_);
   }
-  if (reader.groups() == 1) return round_group(0, weight, pool);
-  pool.parallel_for(reader.groups(), [&](std::int64_t group) {
-    ThreadPool alone(1);
-    round_group(group, weight, alone);
-  });
-}
-
-void OutputRounding::round_group(std::int64_t group, QuantizedWeight* weight, ThreadPool& pool) {
-  PatchReader reader(node_, floats_.shape());
-  std::int64_t groups = reader.groups(), columns = reader.columns();
-  std::int64_t channels = floats_.size() / columns, of_group = channels / groups;
-  bool transposed = node_.op != "conv2d" && axis_ == 1;  // [K, N]: a channel is a column
-  auto from = floats_.data<float>();
-  auto to = weight->integers.mutable_data<std::int8_t>();
-  auto scales = weight->abs_max.data<float>();
-  std::vector<float> exact = columns_of(exact_, columns * groups, group * columns, columns);
-  std::vector<float> rounded = columns_of(rounded_, columns * groups, group * columns, columns);
-  auto channel_of = [&](std::int64_t o) {
-    auto at = static_cast<std::size_t>(group * of_group + o);
-    float step = scales[scales.size() == 1 ? 0 : at] / weight->levels();
-    return transposed ? Channel{at, static_cast<std::size_t>(channels), step}
-                      : Channel{at * static_cast<std::size_t>(columns), 1, step};
+  const auto n = static_cast<std::size_t>(columns_), size = n * n;
+  for (std::size_t group = 0; group < squares_.size(); group += size) {
+    double trace = 0;
+    for (std::size_t k = 0; k < size; k += n + 1) trace += static_cast<double>(squares_[group + k]);
+    const auto ridge = static_cast<float>(kRidge * trace / static_cast<double>(columns_));
+    for (std::size_t k = 0; k < size; k += n + 1) squares_[group + k] += ridge;
+  }
+  const std::int64_t channels = weight_.size() / columns_;
+  const bool transposed = axis_ == 1;  // [K, N]: a channel is a column
+  const std::span<const float> floats = weight_.data<float>(), scales = weight->abs_max.data<float>();
+  const std::span<std::int8_t> integers = weight->integers.mutable_data<std::int8_t>();
+  const auto stride = static_cast<std::size_t>(transposed ? channels : 1);
+  auto first = [&](std::int64_t o) { return static_cast<std::size_t>(transposed ? o : o * columns_); };
+  auto channel = [&](std::int64_t o) {
+    return Channel{integers.data() + first(o), stride,
+                   scales[scales.size() == 1 ? 0 : static_cast<std::size_t>(o)] / weight->levels()};
   };
-  // target: minus what the layer makes of the exact input; pulls: what that means for each weight.
-  std::int64_t rows = static_cast<std::int64_t>(exact.size()) / columns;
-  std::vector<float> target(static_cast<std::size_t>(rows * of_group));
-  pool.parallel_for(of_group, [&](std::int64_t o) {
-    Channel channel = channel_of(o);
-    std::vector<float> w(static_cast<std::size_t>(columns));
-    for (std::size_t k = 0; k < w.size(); ++k) w[k] = from[channel.first + k * channel.stride];
-    for (std::int64_t r = 0; r < rows; ++r)
-      target[static_cast<std::size_t>(r * of_group + o)] =
-          -dot(exact.data() + r * columns, w.data(), columns);
-  });
-  std::vector<float> squares = products(rounded, columns, rounded, columns, pool);
-  std::vector<float> pulls = products(rounded, columns, target, of_group, pool);
-  pool.parallel_for(of_group, [&](std::int64_t o) {
-    std::vector<float> pull(static_cast<std::size_t>(columns));
-    for (std::size_t k = 0; k < pull.size(); ++k)
-      pull[k] = pulls[k * static_cast<std::size_t>(of_group) + static_cast<std::size_t>(o)];
-    round_channel(channel_of(o), from, to, weight->levels(), squares, pull, columns);
+  auto row = [&](Tensor& matrix, std::int64_t o) {
+    return matrix.mutable_data<float>().subspan(static_cast<std::size_t>(o) * n, n);
+  };
+  Tensor exact(DType::kFloat32, {channels, columns_}), differences(DType::kFloat32, {channels, columns_});
+  for (std::int64_t o = 0; o < channels; ++o) {
+    const Channel rounded = channel(o);
+    for (std::size_t k = 0; k < n; ++k) {
+      row(exact, o)[k] = floats[first(o) + k * stride];
+      row(differences, o)[k] = static_cast<float>(rounded[k]) * rounded.step - row(exact, o)[k];
+    }
+  }
+  Tensor gradients = times(differences, squares_, pool);
+  if (!missing_.empty())
+    add_multiple(gradients.mutable_data<float>().data(), times(exact, missing_, pool).data<float>().data(),
+                 -1, gradients.size());
+  pool.parallel_for(channels, [&](std::int64_t o) {
+    flip(channel(o), row(differences, o), row(gradients, o),
+         squares_.data() + static_cast<std::size_t>(o / (channels / groups_)) * size, weight->levels());
   });
 }
 

@@ -246,9 +246,9 @@ TEST(OutputRounding, TheOutputChangesLess) {
     Tensor input = smooth({4, 6, 12, 12}, 3), unseen = smooth({4, 6, 12, 12}, 9);
     quant::QuantizedWeight nearest = quant::quantize_weight(weight, 0, 3), rounded = nearest;
     rounded.integers = nearest.integers.clone();
-    quant::OutputRounding rounding(graph.nodes[0], 0, weight, 4 * 12 * 12);
-    rounding.add(input, input, 1.0f, 8);
     ThreadPool pool(2);
+    quant::OutputRounding rounding(graph.nodes[0], weight, 0);
+    rounding.add(graph.nodes[0], input, input, 1, pool);
     rounding.round(&rounded, false, pool);
     auto quality = [&](const quant::QuantizedWeight& q, const Tensor& data) {
       Graph other = graph;
