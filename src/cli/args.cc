@@ -220,6 +220,8 @@ std::string Args::see_help() const {
 // its own.
 std::vector<std::string> Args::normalise(std::span<const std::string> words) const {
   std::vector<std::string> result;
+  const bool takes_positionals =
+      std::any_of(flags_.begin(), flags_.end(), [](const Flag& flag) { return flag.positional; });
   for (std::size_t i = 0; i < words.size(); ++i) {
     const std::string& word = words[i];
     if (word == "--") {
@@ -272,6 +274,11 @@ std::vector<std::string> Args::normalise(std::span<const std::string> words) con
     if (value.empty()) fail("{} needs a value: {} {}", name, name, flag->value);
     result.push_back("--" + flag->name);
     result.push_back(std::move(value));
+    if (!flag->repeatable || equals != std::string::npos || takes_positionals) continue;
+    for (; i + 1 < words.size() && !words[i + 1].starts_with("-") && !words[i + 1].empty(); ++i) {
+      result.push_back("--" + flag->name);
+      result.push_back(words[i + 1]);
+    }
   }
   return result;
 }

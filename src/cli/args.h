@@ -37,8 +37,9 @@ struct Range {
 
 // The flags of a command, parsed by CLI11 under rules that are the same for all of octet: long names accept
 // `-` and `_` alike, `--flag value` and `--flag=value`; a boolean stands alone or takes True/False in any
-// case; when a single-valued flag is repeated the last one counts. The targets hold the defaults and must
-// outlive parse().
+// case; when a single-valued flag is repeated the last one counts; one that may be repeated takes all values
+// that follow it, in commands without positional arguments. The targets hold the defaults and must outlive
+// parse().
 //
 //   Args args("run", "Run a model on arrays.");
 //   args.group("Model");

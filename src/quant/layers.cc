@@ -117,10 +117,9 @@ LayerRunner& LayerRunners::operator()(const Layer& layer) {
   return *it->second;
 }
 
-std::map<ValueId, Choice> choose_thresholds(const Graph& graph, const Points& points,
+std::map<ValueId, Choice> choose_thresholds(const Graph& graph, const Decisions& decisions,
                                             const std::map<ValueId, std::vector<Choice>>& candidates,
-                                            const std::map<ValueId, QuantizedWeight>& weights,
-                                            const Sample& sample, int bits, ThreadPool& pool,
+                                            const Sample& sample, ThreadPool& pool,
                                             const Progressed& progress) {
   std::map<ValueId, std::vector<double>> errors;
   std::set<ValueId> tensors;
@@ -128,14 +127,14 @@ std::map<ValueId, Choice> choose_thresholds(const Graph& graph, const Points& po
     tensors.insert(id);
     errors[id].resize(list.size());
   }
-  TensorRunner runner(graph, layer_tensors(graph, points, tensors), pool);
-  LayerRunners alone_with(graph, weights, bits, pool);
+  TensorRunner runner(graph, layer_tensors(graph, decisions.points, tensors), pool);
+  LayerRunners alone_with(graph, decisions.weights, decisions.bits, pool);
   std::int64_t done = 0;
   for (const auto& inputs : sample) {
     progress(done++, static_cast<std::int64_t>(sample.size()));
     runner.run(inputs);
     std::set<ValueId> judged;
-    for (const Layer& layer : points.layers) {
+    for (const Layer& layer : decisions.points.layers) {
       const Node& node = graph.nodes[static_cast<std::size_t>(layer.node)];
       auto it = candidates.find(node.inputs[0]);
       if (!layer.weights || it == candidates.end()) continue;
@@ -148,7 +147,8 @@ std::map<ValueId, Choice> choose_thresholds(const Graph& graph, const Points& po
     for (const auto& [id, list] : candidates) {
       if (judged.contains(id)) continue;
       for (std::size_t c = 0; c < list.size(); ++c)
-        errors[id][c] += relative_error(quantized_values(runner[id], list[c].threshold, bits), runner[id]);
+        errors[id][c] +=
+            relative_error(quantized_values(runner[id], list[c].threshold, decisions.bits), runner[id]);
     }
   }
   std::map<ValueId, Choice> best;
@@ -159,23 +159,21 @@ std::map<ValueId, Choice> choose_thresholds(const Graph& graph, const Points& po
   return best;
 }
 
-std::map<ValueId, std::vector<double>> find_corrections(const Graph& graph, const Points& points,
-                                                        const std::map<ValueId, float>& thresholds,
-                                                        const std::map<ValueId, QuantizedWeight>& weights,
-                                                        const Sample& sample, int bits, ThreadPool& pool,
+std::map<ValueId, std::vector<double>> find_corrections(const Graph& graph, const Decisions& decisions,
+                                                        const Sample& sample, ThreadPool& pool,
                                                         const Progressed& progress) {
-  TensorRunner runner(graph, layer_tensors(graph, points, {}), pool);
-  LayerRunners alone_with(graph, weights, bits, pool);
+  TensorRunner runner(graph, layer_tensors(graph, decisions.points, {}), pool);
+  LayerRunners alone_with(graph, decisions.weights, decisions.bits, pool);
   std::map<ValueId, ShiftEstimate> shifts;
   std::int64_t done = 0;
   for (const auto& inputs : sample) {
     progress(done++, static_cast<std::int64_t>(sample.size()));
     runner.run(inputs);
-    for (const Layer& layer : points.layers) {
+    for (const Layer& layer : decisions.points.layers) {
       const Node& node = graph.nodes[static_cast<std::size_t>(layer.node)];
-      if (!layer.weights || !thresholds.contains(node.inputs[0])) continue;
-      LayerRunner& alone = alone_with(layer);
-      Tensor found = alone.run(runner[node.inputs[0]], thresholds.at(node.inputs[0]));
+      auto threshold = decisions.thresholds.find(node.inputs[0]);
+      if (!layer.weights || threshold == decisions.thresholds.end()) continue;
+      Tensor found = alone_with(layer).run(runner[node.inputs[0]], threshold->second);
       shifts[node.outputs[0]].add(ShiftEstimate::means_of(runner[node.outputs[0]]),
                                   ShiftEstimate::means_of(found));
     }
@@ -253,54 +251,22 @@ Tensor quantized_values(const Tensor& x, float threshold, int bits) {
   return result;
 }
 
-std::map<ValueId, double> tensor_sqnr(const Graph& graph, const std::vector<ValueId>& tensors,
-                                      const std::map<ValueId, float>& thresholds, const Sample& sample,
-                                      int bits, ThreadPool& pool) {
+std::map<ValueId, double> tensor_sqnr(const Graph& graph, const Decisions& decisions,
+                                      const std::vector<ValueId>& tensors, const Sample& sample,
+                                      ThreadPool& pool) {
   TensorRunner runner(graph, tensors, pool);
   std::vector<Comparer> comparers(tensors.size());
   for (const auto& inputs : sample) {
     runner.run(inputs);
     pool.parallel_for(static_cast<std::int64_t>(tensors.size()), [&](std::int64_t i) {
       ValueId id = tensors[static_cast<std::size_t>(i)];
-      Tensor found = quantized_values(runner[id], thresholds.at(id), bits);
+      Tensor found = quantized_values(runner[id], decisions.thresholds.at(id), decisions.bits);
       comparers[static_cast<std::size_t>(i)].add(runner[id].data<float>(), found.data<float>());
     });
   }
   std::map<ValueId, double> result;
   for (std::size_t i = 0; i < tensors.size(); ++i) result[tensors[i]] = comparers[i].result().sqnr_db;
   return result;
-}
-
-void add_to_channels(Graph& graph, ValueId made, const std::vector<double>& numbers, std::int64_t axis) {
-  Uses uses(graph);
-  auto count = static_cast<std::int64_t>(numbers.size());
-  if (uses.only_for_one(made)) {
-    Node& next = graph.nodes[static_cast<std::size_t>(uses.consumers(made)[0])];
-    ValueId constant = next.op == "add" && next.inputs[0] == made ? next.inputs[1] : kNoValue;
-    if (constant != kNoValue && graph.value(constant).is_constant() &&
-        graph.value(constant).constant.size() == count && graph.value(constant).dtype == DType::kFloat32 &&
-        uses.consumers(constant).size() == 1) {
-      Tensor sum = graph.value(constant).constant.clone();
-      auto data = sum.mutable_data<float>();
-      for (std::size_t c = 0; c < numbers.size(); ++c)
-        data[c] = static_cast<float>(static_cast<double>(data[c]) + numbers[c]);
-      graph.value(constant).constant = std::move(sum);
-      return;
-    }
-  }
-  Tensor tensor(DType::kFloat32, {count});
-  for (std::size_t c = 0; c < numbers.size(); ++c)
-    tensor.mutable_data<float>()[c] = static_cast<float>(numbers[c]);
-  std::string name = graph.value(made).name;
-  ValueId before = graph.add_value(name + ".uncorrected", DType::kFloat32, Shape(graph.value(made).shape));
-  ValueId correction = graph.add_constant(name + ".correction", std::move(tensor));
-  int producer = uses.producer(made);
-  check(producer >= 0, "a layer's output has a maker");
-  Node& maker = graph.nodes[static_cast<std::size_t>(producer)];
-  std::replace(maker.outputs.begin(), maker.outputs.end(), made, before);
-  graph.nodes.insert(
-      graph.nodes.begin() + producer + 1,
-      Node{.op = "add", .inputs = {before, correction}, .outputs = {made}, .attrs = {{"axis", axis}}});
 }
 
 }  // namespace octet::quant

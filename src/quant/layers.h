@@ -2,10 +2,8 @@
 #include <functional>
 #include <map>
 
-#include "quant/points.h"
+#include "quant/decisions.h"
 #include "quant/sample.h"
-#include "quant/thresholds.h"
-#include "quant/weights.h"
 #include "runtime/executor.h"
 
 // Single layers of the float graph, run on a few samples, to see what quantizing does to their outputs.
@@ -55,17 +53,11 @@ class LayerRunners {
   std::map<int, std::unique_ptr<LayerRunner>> runners_;
 };
 
-struct Choice {
-  Algorithm algorithm = Algorithm::kAbsMax;
-  float threshold = 0;
-};
-
 // For each tensor the candidate that changes the outputs of the layers that read it least; where no layer
 // reads it, the tensor itself.
-std::map<ValueId, Choice> choose_thresholds(const Graph& graph, const Points& points,
+std::map<ValueId, Choice> choose_thresholds(const Graph& graph, const Decisions& decisions,
                                             const std::map<ValueId, std::vector<Choice>>& candidates,
-                                            const std::map<ValueId, QuantizedWeight>& weights,
-                                            const Sample& sample, int bits, ThreadPool& pool,
+                                            const Sample& sample, ThreadPool& pool,
                                             const Progressed& progress);
 
 // What takes back the shift of a tensor, a channel, as far as a few samples can tell: a mean that differs
@@ -83,10 +75,8 @@ class ShiftEstimate {
 };
 
 // What takes back the shift of each output channel that quantizing brings, by the layers' outputs.
-std::map<ValueId, std::vector<double>> find_corrections(const Graph& graph, const Points& points,
-                                                        const std::map<ValueId, float>& thresholds,
-                                                        const std::map<ValueId, QuantizedWeight>& weights,
-                                                        const Sample& sample, int bits, ThreadPool& pool,
+std::map<ValueId, std::vector<double>> find_corrections(const Graph& graph, const Decisions& decisions,
+                                                        const Sample& sample, ThreadPool& pool,
                                                         const Progressed& progress);
 
 // How far the outputs of quantized graphs are from those of the float one, relative to their size, summed
@@ -108,11 +98,8 @@ class OutputError {
 Tensor quantized_values(const Tensor& x, float threshold, int bits);
 
 // How much of tensors is left when they are quantized.
-std::map<ValueId, double> tensor_sqnr(const Graph& graph, const std::vector<ValueId>& tensors,
-                                      const std::map<ValueId, float>& thresholds, const Sample& sample,
-                                      int bits, ThreadPool& pool);
-
-// Adds one number a channel to a tensor: to the constant that is added to it anyway, or by a new node.
-void add_to_channels(Graph& graph, ValueId made, const std::vector<double>& numbers, std::int64_t axis);
+std::map<ValueId, double> tensor_sqnr(const Graph& graph, const Decisions& decisions,
+                                      const std::vector<ValueId>& tensors, const Sample& sample,
+                                      ThreadPool& pool);
 
 }  // namespace octet::quant

@@ -5,14 +5,11 @@
 
 #include "base/error.h"
 #include "graph/op_table.h"
-#include "metrics/compare.h"
-#include "passes/epilogues.h"
+#include "quant/adaround.h"
 #include "quant/calibrate.h"
 #include "quant/equalize.h"
 #include "quant/fold.h"
-#include "quant/insert.h"
-#include "quant/layers.h"
-#include "quant/rounding.h"
+#include "quant/judge.h"
 #include "quant/sensitivity.h"
 
 namespace octet {
@@ -25,8 +22,6 @@ constexpr std::int64_t kSampleSize = 32;  // pictures that single layers are tri
 
 // Extra tensors with less than this are left in float: the gain in speed is not worth the noise.
 constexpr double kMinExtraSqnr = 20;
-
-constexpr std::size_t kRoundingBytes = 256 << 20;  // for the sums of adaround
 
 constexpr std::size_t kFewParts = 2;    // of the sample, that every layer is tried on alone
 constexpr double kMinErrorShare = 0.1;  // of the output's error, that a layer makes which stays in float
@@ -65,37 +60,31 @@ class Ptq {
   }
 
   std::optional<Model> run(QuantizeReport* report) {
-    points_ = find_points(graph_, point_options());
-    if (points_.layers.empty())
+    decisions_.bits = options_.activation_bits;
+    decisions_.points = find_points(graph_, point_options());
+    if (decisions_.points.layers.empty())
       fail("there is nothing to quantize: the model has no layer of the types asked for");
     std::optional<KeptStatistics> kept = kept_statistics();
     if (options_.equalize) equalize_channels();
     Calibration calibration = kept ? std::move(kept->calibration) : statistics();
     if (comm_.rank() != 0) return std::nullopt;
-    for (const Layer& layer : points_.layers) quantize_weights_of(layer);
+    for (const Layer& layer : decisions_.points.layers) quantize_weights_of(layer);
     find_thresholds(calibration);
     drop_noisy_extras();
     leave_in_float();
-    if (options_.round_type == "adaround") round_weights();
-    if (options_.bias_correction && corrections_.empty()) correct_biases();
-    Graph quantized = build(options_.onnx_format);
-    if (report) *report = judge(quantized, calibration);
+    if (options_.round_type == "adaround")
+      round_weights(graph_, &decisions_, options_.weight_bits, options_.bias_correction, sample_, pool_,
+                    steps_of("adaround"));
+    if (options_.bias_correction && decisions_.corrections.empty())
+      decisions_.corrections =
+          find_corrections(graph_, decisions_, sample_, pool_, steps_of("bias correction"));
+    Graph quantized = quantized_graph(graph_, decisions_, options_.onnx_format);
+    if (report)
+      *report = judge(graph_, decisions_, quantized, calibration, sample_, pool_, steps_of("report"));
     return Model(std::make_shared<const Graph>(std::move(quantized)));
   }
 
  private:
-  // The quantized model as far as it is decided.
-  Graph build(bool onnx_format) const {
-    Graph quantized = graph_;
-    insert_quantization(quantized, points_, thresholds_, weights_,
-                        {.onnx_format = onnx_format, .bits = options_.activation_bits});
-    for (const auto& [made, numbers] : corrections_)
-      add_to_channels(quantized, made, numbers, channel_axis(made));
-    infer_shapes(quantized);
-    verify(quantized);
-    return quantized;
-  }
-
   PointOptions point_options() const {
     PointOptions points;
     points.deploy = options_.deploy == "octet" ? Deploy::kOctet : Deploy::kPaddle;
@@ -156,7 +145,7 @@ class Ptq {
     if (options_.two_pass)
       fail("--load_stats {}: it holds what one pass saw, and --two_pass reads the pictures again", path);
     KeptStatistics kept = KeptStatistics::load(path);
-    for (ValueId id : points_.tensors(graph_))
+    for (ValueId id : decisions_.points.tensors(graph_))
       if (!kept.calibration.tensors.contains(graph_.value(id).name))
         fail("{}: it has nothing on {}; it was saved for another model or other options", path,
              graph_.value(id).name);
@@ -184,7 +173,7 @@ class Ptq {
     how.batch_num = options_.batch_num;
     how.progress = [&](std::int64_t done) { stage("calibration", done, options_.batch_num); };
     Calibration result = calibrate(
-        graph_, points_.tensors(graph_),
+        graph_, decisions_.points.tensors(graph_),
         [&](std::int64_t i, std::vector<Tensor>* inputs) { return batch(i, inputs); }, how, comm_, pool_);
     gather_sample();
     if (result.batches == 0) fail("there is no data to calibrate with");
@@ -196,16 +185,16 @@ class Ptq {
   void quantize_weights_of(const Layer& layer) {
     if (!layer.weights) return;
     ValueId id = node(layer).inputs[1];
-    if (weights_.contains(id)) return;
+    if (decisions_.weights.contains(id)) return;
     std::int64_t axis = options_.weight_quantize_type == "abs_max" ? -1 : layer.axis;
     QuantizedWeight weight = quantize_weight(graph_.value(id).constant, axis, options_.weight_bits);
     if (options_.weight_correction) correct_weight_statistics(graph_.value(id).constant, &weight);
-    weights_.emplace(id, std::move(weight));
+    decisions_.weights.emplace(id, std::move(weight));
   }
 
   void find_thresholds(const Calibration& calibration) {
     // A row for each tensor, with the threshold of each algorithm that is asked for.
-    const std::set<ValueId> tensors = points_.tensors(graph_);
+    const std::set<ValueId> tensors = decisions_.points.tensors(graph_);
     const std::vector<ValueId> ids(tensors.begin(), tensors.end());
     std::vector<Algorithm> algorithms = {algorithm_};
     if (algorithm_ == Algorithm::kAuto) algorithms.assign(all_algorithms().begin(), all_algorithms().end());
@@ -234,19 +223,18 @@ class Ptq {
           different.push_back(choice);
       }
     if (algorithm_ != Algorithm::kAuto) {
-      choices_ = uniform[algorithm_];
+      decisions_.choices = uniform[algorithm_];
     } else {
       Sample half = first_half();
-      uniform[Algorithm::kAuto] =
-          choose_thresholds(graph_, points_, candidates, weights_, half, options_.activation_bits, pool_,
-                            steps_of("thresholds of each tensor"));
+      uniform[Algorithm::kAuto] = choose_thresholds(graph_, decisions_, candidates, half, pool_,
+                                                    steps_of("thresholds of each tensor"));
       choose_best(uniform, half);
     }
-    use(choices_);
+    use(decisions_.choices);
   }
 
   void use(const std::map<ValueId, Choice>& choices) {
-    for (const auto& [id, choice] : choices) thresholds_[id] = choice.threshold;
+    for (const auto& [id, choice] : choices) decisions_.thresholds[id] = choice.threshold;
     share_thresholds();
   }
 
@@ -259,10 +247,10 @@ class Ptq {
     for (const auto& [algorithm, choices] : all) {
       stage("thresholds of the model", done++, static_cast<std::int64_t>(all.size()));
       use(choices);
-      double error = output.of(build(true));
+      double error = output.of(quantized_graph(graph_, decisions_));
       if (least >= 0 && error >= least) continue;
       least = error;
-      choices_ = choices;
+      decisions_.choices = choices;
     }
   }
 
@@ -275,13 +263,13 @@ class Ptq {
   void share_thresholds() {
     for (bool changed = true; changed;) {
       changed = false;
-      for (const std::vector<ValueId>& group : points_.groups) {
+      for (const std::vector<ValueId>& group : decisions_.points.groups) {
         float largest = 0;
         for (ValueId id : group)
-          if (thresholds_.contains(id)) largest = std::max(largest, thresholds_[id]);
+          if (decisions_.thresholds.contains(id)) largest = std::max(largest, decisions_.thresholds[id]);
         for (ValueId id : group)
-          if (thresholds_.contains(id) && thresholds_[id] != largest) {
-            thresholds_[id] = largest;
+          if (decisions_.thresholds.contains(id) && decisions_.thresholds[id] != largest) {
+            decisions_.thresholds[id] = largest;
             changed = true;
           }
       }
@@ -289,18 +277,18 @@ class Ptq {
   }
 
   void drop_noisy_extras() {
-    if (points_.extra.empty()) return;
+    if (decisions_.points.extra.empty()) return;
     std::set<ValueId> tensors;
-    for (const Edge& edge : points_.extra) tensors.insert(tensor(edge));
-    std::map<ValueId, double> sqnr = tensor_sqnr(graph_, {tensors.begin(), tensors.end()}, thresholds_,
-                                                 sample_, options_.activation_bits, pool_);
-    for (auto it = points_.extra.begin(); it != points_.extra.end();) {
+    for (const Edge& edge : decisions_.points.extra) tensors.insert(tensor(edge));
+    std::map<ValueId, double> sqnr =
+        tensor_sqnr(graph_, decisions_, {tensors.begin(), tensors.end()}, sample_, pool_);
+    for (auto it = decisions_.points.extra.begin(); it != decisions_.points.extra.end();) {
       if (sqnr.at(tensor(*it)) >= kMinExtraSqnr) {
         ++it;
         continue;
       }
-      points_.edges.erase(*it);
-      it = points_.extra.erase(it);
+      decisions_.points.edges.erase(*it);
+      it = decisions_.points.extra.erase(it);
     }
   }
 
@@ -311,92 +299,20 @@ class Ptq {
                sample_.begin() + static_cast<std::ptrdiff_t>(std::min(sample_.size(), kFewParts)));
     OutputError output(graph_, few, pool_);
     std::vector<LayerShare> layers =
-        layer_shares(graph_, points_, thresholds_, weights_, options_.activation_bits, few, output, pool_,
-                     steps_of("layers to leave in float"));
+        layer_shares(graph_, decisions_, few, output, pool_, steps_of("layers to leave in float"));
     std::sort(layers.begin(), layers.end(),
               [](const LayerShare& a, const LayerShare& b) { return a.error > b.error; });
-    const double least = kMinErrorShare * output.of(build(true));
+    const double least = kMinErrorShare * output.of(quantized_graph(graph_, decisions_));
     double work = options_.float_share, weights = options_.float_share;  // that may still be left
     for (const LayerShare& share : layers) {
       if (share.error < least || share.error == 0) break;
       if (share.work > work || share.weights > weights) continue;
       work -= share.work, weights -= share.weights;
-      points_.edges.erase({share.layer.node, 0});
-      std::erase_if(points_.layers, [&](const Layer& layer) { return layer.node == share.layer.node; });
+      decisions_.points.edges.erase({share.layer.node, 0});
+      std::erase_if(decisions_.points.layers,
+                    [&](const Layer& layer) { return layer.node == share.layer.node; });
     }
   }
-
-  void correct_biases() {
-    corrections_ = find_corrections(graph_, points_, thresholds_, weights_, sample_, options_.activation_bits,
-                                    pool_, steps_of("bias correction"));
-  }
-
-  // Layers take turns when they need too much memory at once. With fewer than 8 bits each has a turn of its
-  // own, in which it makes up for the errors of those before it; those of 8 bits are mere noise, which it
-  // would only learn by heart.
-  void round_weights() {
-    const bool follow = options_.weight_bits < 8;
-    std::vector<std::vector<Layer>> turns;
-    std::map<ValueId, std::size_t> turn_of;  // of weights, which layers may share
-    std::size_t bytes = 0;
-    for (const Layer& layer : points_.layers) {
-      if (!layer.weights) continue;
-      ValueId weight = node(layer).inputs[1];
-      std::size_t more = OutputRounding::bytes(node(layer), graph_.value(weight).shape);
-      if (more == 0) continue;
-      auto [it, fresh] = turn_of.emplace(weight, turns.size());
-      if (fresh && (turns.empty() || follow || bytes + more > kRoundingBytes))
-        turns.emplace_back(), bytes = 0;
-      if (fresh) it->second = turns.size() - 1, bytes += more;
-      turns[it->second].push_back(layer);
-    }
-    std::int64_t done = 0, total = static_cast<std::int64_t>(turns.size() * sample_.size());
-    for (const std::vector<Layer>& layers : turns) {
-      round_layers(layers, follow, [&] { stage("adaround", done++, total); });
-      if (follow && options_.bias_correction)
-        for (const Layer& layer : layers) correct_bias_so_far(node(layer).outputs[0]);
-    }
-  }
-
-  void round_layers(const std::vector<Layer>& layers, bool follow, const std::function<void()>& step) {
-    std::map<ValueId, OutputRounding> roundings;
-    std::vector<ValueId> read;
-    for (const Layer& layer : layers) {
-      const Node& n = node(layer);
-      roundings.try_emplace(n.inputs[1], n, graph_.value(n.inputs[1]).constant, layer.axis);
-      if (std::find(read.begin(), read.end(), n.inputs[0]) == read.end()) read.push_back(n.inputs[0]);
-    }
-    TensorRunner floats(graph_, read, pool_);
-    std::optional<TensorRunner> so_far;
-    if (follow) so_far.emplace(build(true), read, pool_);
-    for (const auto& inputs : sample_) {
-      step();
-      floats.run(inputs);
-      if (so_far) so_far->run(inputs);
-      for (const Layer& layer : layers) {
-        ValueId x = node(layer).inputs[0];
-        Tensor given =
-            so_far ? quantized_values((*so_far)[x], thresholds_.at(x), options_.activation_bits) : floats[x];
-        roundings.at(node(layer).inputs[1])
-            .add(node(layer), floats[x], given, static_cast<std::int64_t>(sample_.size()), pool_);
-      }
-    }
-    for (auto& [id, rounding] : roundings) rounding.round(&weights_.at(id), options_.bias_correction, pool_);
-  }
-
-  // By what the model, quantized as it is so far, makes of the sample.
-  void correct_bias_so_far(ValueId made) {
-    TensorRunner floats(graph_, {made}, pool_), so_far(build(true), {made}, pool_);
-    ShiftEstimate shift;
-    for (const auto& inputs : sample_) {
-      floats.run(inputs);
-      so_far.run(inputs);
-      shift.add(ShiftEstimate::means_of(floats[made]), ShiftEstimate::means_of(so_far[made]));
-    }
-    corrections_[made] = shift.result();
-  }
-
-  std::int64_t channel_axis(ValueId y) const { return graph_.value(y).shape.size() == 4 ? 1 : -1; }
 
   void equalize_channels() {
     stage("equalization", 0, 0);
@@ -413,61 +329,6 @@ class Ptq {
     sample_batches_.clear();
   }
 
-  QuantizeReport judge(const Graph& quantized, const Calibration& calibration) {
-    QuantizeReport report;
-    report.batches = calibration.batches;
-    report.samples = calibration.samples;
-    std::vector<ValueId> wanted = graph_.outputs;
-    for (const Layer& layer : points_.layers) wanted.push_back(node(layer).outputs[0]);
-    std::sort(wanted.begin(), wanted.end());
-    wanted.erase(std::unique(wanted.begin(), wanted.end()), wanted.end());
-    std::map<ValueId, Comparer> comparers;
-    for (ValueId id : wanted) comparers[id];
-    TensorRunner floats(graph_, wanted, pool_), integers(quantized, wanted, pool_);
-    std::int64_t done = 0;
-    for (const auto& inputs : sample_) {
-      stage("report", done++, static_cast<std::int64_t>(sample_.size()));
-      floats.run(inputs);
-      integers.run(inputs);
-      pool_.parallel_for(static_cast<std::int64_t>(wanted.size()), [&](std::int64_t i) {
-        ValueId id = wanted[static_cast<std::size_t>(i)];
-        if (floats[id].dtype() == DType::kFloat32)
-          comparers.at(id).add(floats[id].data<float>(), integers[id].data<float>());
-      });
-    }
-    auto judged = [&](ValueId id) {
-      Comparison c = comparers[id].result();
-      LayerQuality quality;
-      quality.name = graph_.value(id).name;
-      quality.sqnr_db = c.sqnr_db;
-      quality.cosine = c.cosine;
-      return quality;
-    };
-    for (ValueId id : graph_.outputs) report.outputs.push_back(judged(id));
-    for (const Layer& layer : points_.layers) {
-      ValueId input = node(layer).inputs[0];
-      LayerQuality quality = judged(node(layer).outputs[0]);
-      quality.op = paddle_type(graph_, node(layer));
-      quality.input = graph_.value(input).name;
-      quality.algorithm = name_of(choices_[input].algorithm);
-      quality.threshold = static_cast<double>(thresholds_[input]);
-      const TensorStatistics& s = calibration.tensors.at(quality.input);
-      quality.min = static_cast<double>(s.min);
-      quality.max = static_cast<double>(s.max);
-      // What lies less than half a step beyond is not changed more by clipping than others by rounding.
-      double half = 0.5 / static_cast<double>((1 << (options_.activation_bits - 1)) - 1);
-      quality.clipped = s.histogram.share_above(quality.threshold * (1 + half));
-      report.layers.push_back(std::move(quality));
-    }
-    std::set<int> made_int;
-    for (const Layer& layer : points_.layers) made_int.insert(layer.node);
-    for (int i = 0; i < static_cast<int>(graph_.nodes.size()); ++i) {
-      const Node& n = graph_.nodes[static_cast<std::size_t>(i)];
-      if (is_linear(n) && !made_int.contains(i)) report.kept_float.push_back(graph_.value(n.outputs[0]).name);
-    }
-    return report;
-  }
-
   const Node& node(const Layer& layer) const { return graph_.nodes[static_cast<std::size_t>(layer.node)]; }
   ValueId tensor(const Edge& edge) const {
     return graph_.nodes[static_cast<std::size_t>(edge.node)].inputs[static_cast<std::size_t>(edge.slot)];
@@ -479,13 +340,9 @@ class Ptq {
   const BatchGenerator& generator_;
   ThreadPool pool_;
   Graph graph_;
-  Points points_;
   Sample sample_;
   std::vector<std::int64_t> sample_batches_;  // of which batch each part of it is
-  std::map<ValueId, Choice> choices_;
-  std::map<ValueId, float> thresholds_;
-  std::map<ValueId, QuantizedWeight> weights_;
-  std::map<ValueId, std::vector<double>> corrections_;  // to be added to the channels of layers' outputs
+  Decisions decisions_;
 };
 
 }  // namespace

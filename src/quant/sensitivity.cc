@@ -26,11 +26,10 @@ Graph rest_of(const Graph& graph, int first) {
 
 }  // namespace
 
-std::vector<LayerShare> layer_shares(const Graph& graph, const Points& points,
-                                     const std::map<ValueId, float>& thresholds,
-                                     const std::map<ValueId, QuantizedWeight>& weights, int bits,
-                                     const Sample& sample, const OutputError& output, ThreadPool& pool,
+std::vector<LayerShare> layer_shares(const Graph& graph, const Decisions& decisions, const Sample& sample,
+                                     const OutputError& output, ThreadPool& pool,
                                      const Progressed& progress) {
+  const Points& points = decisions.points;
   auto node = [&](const Layer& layer) -> const Node& {
     return graph.nodes[static_cast<std::size_t>(layer.node)];
   };
@@ -71,7 +70,7 @@ std::vector<LayerShare> layer_shares(const Graph& graph, const Points& points,
     Points alone;
     alone.layers = {{0, layer.axis, true}};
     alone.edges = {{0, 0}};
-    insert_quantization(rest, alone, thresholds, weights, {.onnx_format = true, .bits = bits});
+    insert_quantization(rest, alone, decisions.thresholds, decisions.weights, {.bits = decisions.bits});
     infer_shapes(rest);
     share.error = output.of(rest, inputs);
     result.push_back(share);

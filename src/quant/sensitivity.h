@@ -12,10 +12,7 @@ struct LayerShare {
 };
 
 // Of the layers with weights whose inputs nobody else reads as integers.
-std::vector<LayerShare> layer_shares(const Graph& graph, const Points& points,
-                                     const std::map<ValueId, float>& thresholds,
-                                     const std::map<ValueId, QuantizedWeight>& weights, int bits,
-                                     const Sample& sample, const OutputError& output, ThreadPool& pool,
-                                     const Progressed& progress);
+std::vector<LayerShare> layer_shares(const Graph& graph, const Decisions& decisions, const Sample& sample,
+                                     const OutputError& output, ThreadPool& pool, const Progressed& progress);
 
 }  // namespace octet::quant

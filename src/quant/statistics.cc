@@ -203,6 +203,15 @@ double GrowingHistogram::share_above(double limit) const {
   return static_cast<double>(above) / static_cast<double>(total());
 }
 
+double Histogram::share_above(double limit) const {
+  double above = 0, total = 0;
+  for (std::size_t i = 0; i < counts.size(); ++i) {
+    total += counts[i];
+    if (low + (static_cast<double>(i) + 0.5) * width() > limit) above += counts[i];
+  }
+  return total > 0 ? above / total : 0;
+}
+
 // Most bins are empty: -n stands for n of these.
 nlohmann::json GrowingHistogram::to_json() const {
   std::vector<std::int64_t> counts;

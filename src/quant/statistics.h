@@ -17,6 +17,7 @@ struct Histogram {
   std::vector<double> counts;
 
   double width() const { return (high - low) / static_cast<double>(counts.size()); }
+  double share_above(double limit) const;  // of the magnitudes
 };
 
 constexpr int kCoarseBins = 2048;  // what thresholds are searched on, as PaddleSlim does

@@ -53,6 +53,19 @@ TEST(Args, TheLastOfARepeatedFlagCounts) {
   expect_parsed({"--model-dir", kNoModel, "--use-gpu", "True", "--use_gpu", "False"});
 }
 
+TEST(Args, AFlagForSeveralValuesTakesAllThatFollow) {
+  auto error = [](std::vector<std::string> words) {
+    words.insert(words.begin(), {"ptq", "--output-dir", "int8"});
+    return error_of(words);
+  };
+  EXPECT_THAT(error({"--keep-float", "a", "b*", "--model-path", kNoModel, "--skip-tensor-list", "c", "d"}),
+              HasSubstr(kNoModel));
+  EXPECT_THAT(error({"--model-path", kNoModel, "--keep-float", "a", "--keep-float=b"}), HasSubstr(kNoModel));
+  EXPECT_THAT(error({"--model-path", kNoModel, "--keep-float=a", "b"}), HasSubstr("'b' is not expected"));
+  // Where a positional argument may follow they can't.
+  EXPECT_THAT(error_of({"info", "--input", "1x3x8x8", kNoModel}), HasSubstr(kNoModel));
+}
+
 TEST(Args, UnknownFlagsGetASuggestion) {
   EXPECT_THAT(error_of({"infer", "--batchsize", "3"}),
               HasSubstr("unknown flag --batchsize; did you mean --batch-size?"));
