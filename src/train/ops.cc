@@ -294,7 +294,9 @@ at::Tensor pool2d(const Call& call) {
   const auto cut = [&](const at::Tensor& y) { return y.slice(2, 0, window.y.out).slice(3, 0, window.x.out); };
   const Ints pads = {window.x.before, right, window.y.before, below};
   if (is_max) {
-    const double lowest = std::numeric_limits<float>::lowest();
+    // 16 bits can't hold the lowest float.
+    const double lowest = x.scalar_type() == at::kFloat ? std::numeric_limits<float>::lowest()
+                                                        : -std::numeric_limits<double>::infinity();
     return cut(at::max_pool2d(is_padded ? at::constant_pad_nd(x, pads, lowest) : x, kernel, strides));
   }
   if (!is_padded) return cut(at::avg_pool2d(x, kernel, strides));

@@ -132,6 +132,19 @@ TEST(TrainPrecision, RealBfloat16IsWhatRoundingImitates) {
   }
 }
 
+TEST(TrainPrecision, PaddedPoolsWorkInSixteenBits) {
+  Builder b;
+  const ValueId x = b.input("x", {kUnknown, 2, 5, 5});
+  Network network(b.build({b.max_pool(x, {.kernel = {3, 3}, .strides = {2, 2}, .paddings = {1, 1, 1, 1}})}),
+                  at::kCPU);
+  const at::Tensor input = to_torch(random_floats({2, 2, 5, 5}, 5)) - 10;  // padding must not win
+  const at::Tensor expected = network.forward(input);
+  for (const at::ScalarType type : {at::kBFloat16, at::kHalf}) {
+    network.precision = {.level = Amp::kO2, .dtype = type, .rounded = false};
+    EXPECT_LT(relative_error(network.forward(input).to(at::kFloat), expected), 0.01);
+  }
+}
+
 TEST(TrainPrecision, OptionsChooseIt) {
   EXPECT_EQ(choose_precision({}, at::kCPU).level, Amp::kOff);
   EXPECT_EQ(choose_precision({.amp_level = "O0"}, at::kCPU).level, Amp::kOff);
