@@ -163,8 +163,8 @@ class Ptq {
 
   Calibration statistics() {
     CalibrateOptions how;
-    // The histogram tells auto enough of mse, emd and ptf; who asks for one of them, or for all, gets them
-    // exactly.
+    // The histogram tells auto enough of mse, emd and ptf; who asks for one of them, or might do so later,
+    // gets them exactly.
     how.wanted.errors = !options_.save_stats.empty() || algorithm_ == Algorithm::kMse ||
                         algorithm_ == Algorithm::kEmd || algorithm_ == Algorithm::kPtf;
     how.wanted.bits = options_.activation_bits;
@@ -198,6 +198,9 @@ class Ptq {
     const std::vector<ValueId> ids(tensors.begin(), tensors.end());
     std::vector<Algorithm> algorithms = {algorithm_};
     if (algorithm_ == Algorithm::kAuto) algorithms.assign(all_algorithms().begin(), all_algorithms().end());
+    const ThresholdOptions how{.bits = options_.activation_bits,
+                               .hist_percent = options_.hist_percent,
+                               .by_histogram = algorithm_ == Algorithm::kAuto};
     std::vector<std::vector<Choice>> rows(ids.size());
     pool_.parallel_for(static_cast<std::int64_t>(ids.size()), [&](std::int64_t i) {
       const std::string& name = graph_.value(ids[static_cast<std::size_t>(i)]).name;
@@ -205,11 +208,10 @@ class Ptq {
       if (found == calibration.tensors.end() || found->second.empty())
         fail("{}: calibration never saw this tensor with finite values", name);
       auto exact = calibration.exact.find(name);
+      const Histogram* second_pass = exact == calibration.exact.end() ? nullptr : &exact->second;
       for (Algorithm algorithm : algorithms)
         rows[static_cast<std::size_t>(i)].push_back(
-            {algorithm, static_cast<float>(threshold_of(
-                            found->second, algorithm, {options_.activation_bits, options_.hist_percent},
-                            exact == calibration.exact.end() ? nullptr : &exact->second))});
+            {algorithm, static_cast<float>(threshold_of(found->second, algorithm, how, second_pass))});
     });
     std::map<ValueId, std::vector<Choice>> candidates;
     std::map<Algorithm, std::map<ValueId, Choice>> uniform;

@@ -177,11 +177,11 @@ double threshold_of(const TensorStatistics& s, Algorithm algorithm, const Thresh
       const BestThreshold& seen = algorithm == Algorithm::kMse   ? s.mse
                                   : algorithm == Algorithm::kEmd ? s.emd
                                                                  : s.ptf;
-      if (seen.loss >= 0)
+      if (seen.loss >= 0 && !options.by_histogram)
         threshold = seen.threshold;
       else if (!constant)
-        threshold =
-            best_of_grid(s.histogram.rebin(0, threshold, kFineBins), algorithm, threshold, options.bits);
+        threshold = best_of_grid(exact ? *exact : s.histogram.rebin(0, threshold, kFineBins), algorithm,
+                                 threshold, options.bits);
       break;
     }
     case Algorithm::kAvg: {

@@ -29,6 +29,7 @@ double hist_threshold(const Histogram& histogram, double percent);
 struct ThresholdOptions {
   int bits = 8;
   double hist_percent = 0.9999;
+  bool by_histogram = false;  // mse, emd and ptf, too, even where their own statistics were kept
 };
 
 // The smallest threshold there is: what was always zero gets it.
