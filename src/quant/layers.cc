@@ -228,16 +228,28 @@ OutputError::OutputError(const Graph& floats, const Sample& sample, ThreadPool& 
   }
 }
 
-double OutputError::of(const Graph& rest, const Sample& inputs) const {
-  TensorRunner runner(rest, rest.outputs, pool_);
+double OutputError::of(const Graph& quantized) const {
+  TensorRunner runner(quantized, quantized.outputs, pool_);
   double error = 0;
-  for (std::size_t i = 0; i < inputs.size(); ++i) {
-    runner.run(inputs[i]);
-    for (ValueId id : rest.outputs) {
-      const Tensor& expected = expected_[i].at(id);
-      bool numbers = expected.dtype() == DType::kFloat32;
-      error += numbers ? relative_error(runner[id], expected) : different_share(runner[id], expected);
-    }
+  for (std::size_t part = 0; part < sample_.size(); ++part) {
+    runner.run(sample_[part]);
+    error += error_of(part, quantized, runner);
+  }
+  return error;
+}
+
+double OutputError::of_part(std::size_t part, const Graph& rest, const std::vector<Tensor>& inputs) const {
+  TensorRunner runner(rest, rest.outputs, pool_);
+  runner.run(inputs);
+  return error_of(part, rest, runner);
+}
+
+double OutputError::error_of(std::size_t part, const Graph& quantized, const TensorRunner& found) const {
+  double error = 0;
+  for (ValueId id : quantized.outputs) {
+    const Tensor& expected = expected_[part].at(id);
+    bool numbers = expected.dtype() == DType::kFloat32;
+    error += numbers ? relative_error(found[id], expected) : different_share(found[id], expected);
   }
   return error;
 }

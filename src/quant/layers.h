@@ -84,11 +84,13 @@ std::map<ValueId, std::vector<double>> find_corrections(const Graph& graph, cons
 class OutputError {
  public:
   OutputError(const Graph& floats, const Sample& sample, ThreadPool& pool);
-  double of(const Graph& quantized) const { return of(quantized, sample_); }
-  // Of the rest of a graph, which computes some of the outputs from other inputs.
-  double of(const Graph& rest, const Sample& inputs) const;
+  double of(const Graph& quantized) const;
+  // For one part of the sample, of the rest of a graph, which computes some of the outputs from other inputs.
+  double of_part(std::size_t part, const Graph& rest, const std::vector<Tensor>& inputs) const;
 
  private:
+  double error_of(std::size_t part, const Graph& quantized, const TensorRunner& found) const;
+
   const Sample& sample_;
   ThreadPool& pool_;
   std::vector<std::map<ValueId, Tensor>> expected_;  // for each part of the sample

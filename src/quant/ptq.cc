@@ -23,7 +23,7 @@ constexpr std::int64_t kSampleSize = 32;  // pictures that single layers are tri
 // Extra tensors with less than this are left in float: the gain in speed is not worth the noise.
 constexpr double kMinExtraSqnr = 20;
 
-constexpr std::size_t kFewParts = 2;    // of the sample, that every layer is tried on alone
+constexpr std::int64_t kFew = 4;        // pictures that every layer is tried on alone
 constexpr double kMinErrorShare = 0.1;  // of the output's error, that a layer makes which stays in float
 
 void check_options(const QuantizeOptions& options) {
@@ -297,8 +297,8 @@ class Ptq {
   // A layer that alone makes much of the output's error and little of the model's work is not worth it.
   void leave_in_float() {
     if (algorithm_ != Algorithm::kAuto || options_.deploy != "octet" || options_.float_share <= 0) return;
-    Sample few(sample_.begin(),
-               sample_.begin() + static_cast<std::ptrdiff_t>(std::min(sample_.size(), kFewParts)));
+    Sample few;
+    for (std::size_t i = 0; i < sample_.size() && pictures_in(few) < kFew; ++i) few.push_back(sample_[i]);
     OutputError output(graph_, few, pool_);
     std::vector<LayerShare> layers =
         layer_shares(graph_, decisions_, few, output, pool_, steps_of("layers to leave in float"));
@@ -323,8 +323,8 @@ class Ptq {
       return;
     }
     std::vector<Tensor> inputs;
-    auto samples = [&] { return static_cast<std::int64_t>(sample_.size()) * kSamplePart; };
-    for (std::int64_t i = comm_.rank(); samples() < kSampleSize && batch(i, &inputs);) i += comm_.size();
+    for (std::int64_t i = comm_.rank(); pictures_in(sample_) < kSampleSize && batch(i, &inputs);)
+      i += comm_.size();
     gather_sample();
     equalize(graph_, sample_, pool_);
     sample_.clear();

@@ -8,16 +8,35 @@
 
 namespace octet::quant {
 
+namespace {
+
+std::int64_t pictures_in(const std::vector<Tensor>& inputs) {
+  return inputs[0].rank() > 0 ? inputs[0].dim(0) : 1;
+}
+
+// Two pictures, for several threads find little to do in the last layers of a small one; or a large one.
+std::int64_t part_size(const Tensor& batch) {
+  constexpr std::int64_t kLarge = std::int64_t{1} << 18;  // elements
+  return batch.size() / batch.dim(0) > kLarge ? 1 : 2;
+}
+
+}  // namespace
+
+std::int64_t pictures_in(const Sample& sample) {
+  std::int64_t count = 0;
+  for (const auto& part : sample) count += pictures_in(part);
+  return count;
+}
+
 void add_to_sample(Sample* sample, const std::vector<Tensor>& inputs, std::int64_t limit) {
-  std::int64_t have = 0;
-  for (const auto& part : *sample) have += part[0].rank() > 0 ? part[0].dim(0) : 1;
-  std::int64_t count = inputs[0].rank() > 0 ? inputs[0].dim(0) : 1;
+  std::int64_t have = pictures_in(*sample), count = pictures_in(inputs);
   bool can_cut = std::all_of(inputs.begin(), inputs.end(),
                              [&](const Tensor& t) { return t.rank() > 0 && t.dim(0) == count; });
   if (have >= limit) return;
   if (!can_cut) return sample->push_back(inputs);
-  for (std::int64_t at = 0; at < count && have < limit; at += kSamplePart) {
-    std::int64_t size = std::min({kSamplePart, count - at, limit - have});
+  const std::int64_t most = part_size(inputs[0]);
+  for (std::int64_t at = 0; at < count && have < limit; at += most) {
+    std::int64_t size = std::min({most, count - at, limit - have});
     std::vector<Tensor> part;
     for (const Tensor& input : inputs) {
       Shape shape = input.shape();

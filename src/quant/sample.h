@@ -9,7 +9,8 @@ namespace octet::quant {
 
 // A few inputs of the model, in parts that are small enough to keep every tensor of a run in memory.
 using Sample = std::vector<std::vector<Tensor>>;
-constexpr std::int64_t kSamplePart = 2;  // pictures of a part
+
+std::int64_t pictures_in(const Sample& sample);
 
 // Adds the first pictures of a batch to the sample until it has `limit`.
 void add_to_sample(Sample* sample, const std::vector<Tensor>& inputs, std::int64_t limit);

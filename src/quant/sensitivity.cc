@@ -24,58 +24,65 @@ Graph rest_of(const Graph& graph, int first) {
   return rest;
 }
 
+const Node& node_of(const Graph& graph, const Layer& layer) {
+  return graph.nodes[static_cast<std::size_t>(layer.node)];
+}
+
+// Whether nobody else reads the layer's input as integers.
+bool reads_alone(const Graph& graph, const Points& points, const Layer& layer) {
+  const ValueId x = node_of(graph, layer).inputs[0];
+  return std::count_if(points.edges.begin(), points.edges.end(), [&](const Edge& edge) {
+           return graph.nodes[static_cast<std::size_t>(edge.node)]
+                      .inputs[static_cast<std::size_t>(edge.slot)] == x;
+         }) == 1;
+}
+
+// Without their errors; `floats` has the layers' outputs.
+std::vector<LayerShare> shares_of_work(const Graph& graph, const Points& points, const TensorRunner& floats) {
+  std::vector<LayerShare> result;
+  double all_work = 0, all_weights = 0;
+  for (const Layer& layer : points.layers) {
+    const Node& node = node_of(graph, layer);
+    LayerShare share{.layer = layer};
+    share.work = static_cast<double>(multiply_adds(graph, node, floats[node.outputs[0]].shape()));
+    share.weights = layer.weights ? static_cast<double>(graph.value(node.inputs[1]).constant.size()) : 0;
+    all_work += share.work, all_weights += share.weights;
+    if (layer.weights && reads_alone(graph, points, layer)) result.push_back(share);
+  }
+  for (LayerShare& share : result) share.work /= all_work, share.weights /= all_weights;
+  return result;
+}
+
 }  // namespace
 
 std::vector<LayerShare> layer_shares(const Graph& graph, const Decisions& decisions, const Sample& sample,
                                      const OutputError& output, ThreadPool& pool,
                                      const Progressed& progress) {
-  const Points& points = decisions.points;
-  auto node = [&](const Layer& layer) -> const Node& {
-    return graph.nodes[static_cast<std::size_t>(layer.node)];
-  };
-  // Every tensor of the float model, for each part of the sample.
   std::set<ValueId> wanted;
-  for (const Layer& layer : points.layers) {
+  for (const Layer& layer : decisions.points.layers) {
     Graph rest = rest_of(graph, layer.node);
     wanted.insert(rest.inputs.begin(), rest.inputs.end());
-    wanted.insert(node(layer).outputs[0]);
+    wanted.insert(node_of(graph, layer).outputs[0]);
   }
-  std::vector<std::unique_ptr<TensorRunner>> floats;
-  for (const auto& inputs : sample) {
-    floats.push_back(
-        std::make_unique<TensorRunner>(graph, std::vector<ValueId>(wanted.begin(), wanted.end()), pool));
-    floats.back()->run(inputs);
-  }
+  TensorRunner floats(graph, {wanted.begin(), wanted.end()}, pool);
   std::vector<LayerShare> result;
-  double all_work = 0, all_weights = 0;
   std::int64_t done = 0;
-  for (const Layer& layer : points.layers) {
-    progress(done++, static_cast<std::int64_t>(points.layers.size()));
-    const Node& n = node(layer);
-    LayerShare share{.layer = layer};
-    share.work = static_cast<double>(multiply_adds(graph, n, (*floats[0])[n.outputs[0]].shape()));
-    share.weights = layer.weights ? static_cast<double>(graph.value(n.inputs[1]).constant.size()) : 0;
-    all_work += share.work, all_weights += share.weights;
-    auto others = std::count_if(points.edges.begin(), points.edges.end(), [&](const Edge& edge) {
-      return graph.nodes[static_cast<std::size_t>(edge.node)].inputs[static_cast<std::size_t>(edge.slot)] ==
-             n.inputs[0];
-    });
-    if (!layer.weights || others != 1) continue;
-    Graph rest = rest_of(graph, layer.node);
-    Sample inputs;
-    for (const auto& runner : floats) {
-      std::vector<Tensor>& part = inputs.emplace_back();
-      for (ValueId id : rest.inputs) part.push_back((*runner)[id]);
+  for (std::size_t part = 0; part < sample.size(); ++part) {
+    floats.run(sample[part]);
+    if (part == 0) result = shares_of_work(graph, decisions.points, floats);
+    for (LayerShare& share : result) {
+      progress(done++, static_cast<std::int64_t>(sample.size() * result.size()));
+      Graph rest = rest_of(graph, share.layer.node);
+      std::vector<Tensor> inputs;
+      for (ValueId id : rest.inputs) inputs.push_back(floats[id]);
+      Points alone;
+      alone.layers = {{0, share.layer.axis, true}};
+      alone.edges = {{0, 0}};
+      insert_quantization(rest, alone, decisions.thresholds, decisions.weights, {.bits = decisions.bits});
+      infer_shapes(rest);
+      share.error += output.of_part(part, rest, inputs);
     }
-    Points alone;
-    alone.layers = {{0, layer.axis, true}};
-    alone.edges = {{0, 0}};
-    insert_quantization(rest, alone, decisions.thresholds, decisions.weights, {.bits = decisions.bits});
-    infer_shapes(rest);
-    share.error = output.of(rest, inputs);
-    result.push_back(share);
   }
-  for (LayerShare& share : result) share.work /= all_work, share.weights /= all_weights;
   return result;
 }
 
