@@ -10,6 +10,7 @@
 #include "support/pictures.h"
 #include "support/run_program.h"
 #include "support/temp_dir.h"
+#include "train/device.h"
 #include "train/training_folder.h"
 
 // `octet train`, the program, on a few small pictures.
@@ -286,22 +287,15 @@ TEST(TrainProgram, ABrokenPictureIsNamedAndPassedOver) {
   EXPECT_EQ(losses(result.out).size(), 6u);
 }
 
-// Such a CPU computes in bfloat16; others round to it.
-bool cpu_has_bfloat16() {
-#if defined(__x86_64__)
-  return __builtin_cpu_supports("avx512bf16") || __builtin_cpu_supports("amx-bf16");
-#else
-  return false;
-#endif
-}
-
 TEST(TrainProgram, MixedPrecisionTrains) {
   const Pictures pictures;
   const std::vector<std::string> full = losses(pictures.train("--lr 0.01 --epochs 1").out);
+  // CPUs that have bfloat16 compute in it, others round to it.
+  const bool rounds_bfloat16 = train::choose_precision({.amp_level = "O1"}, at::kCPU).rounded;
   for (const char* flags : {"--amp_level O1", "--amp-level O2", "--amp-level O2 --amp-dtype float16"}) {
     const ProgramResult result = pictures.train(std::string("--lr 0.01 --epochs 1 ") + flags);
     ASSERT_EQ(result.exit_code, 0) << result.err;
-    const bool rounds = std::string_view(flags).ends_with("float16") || !cpu_has_bfloat16();
+    const bool rounds = std::string_view(flags).ends_with("float16") || rounds_bfloat16;
     EXPECT_EQ(result.err.find("rounded") != std::string::npos, rounds) << result.err;
     const std::vector<std::string> low = losses(result.out);
     ASSERT_EQ(low.size(), full.size());
