@@ -9,9 +9,9 @@ namespace octet::quant {
 
 void fold_batch_norms_in_file(Graph& graph) {
   auto is_conv = [](const Node& node) { return node.op == "conv2d" || node.op == "conv2d_transpose"; };
-  std::vector<ValueId> weights;  // of the convolutions, which stay and keep their order
+  std::vector<ValueId> weights, outputs;  // of the convolutions, which stay and keep their order
   for (const Node& node : graph.nodes)
-    if (is_conv(node)) weights.push_back(node.inputs[1]);
+    if (is_conv(node)) weights.push_back(node.inputs[1]), outputs.push_back(node.outputs[0]);
   fold_batch_norm(graph);
   std::set<ValueId> read;
   for (const Node& node : graph.nodes) read.insert(node.inputs.begin(), node.inputs.end());
@@ -22,7 +22,8 @@ void fold_batch_norms_in_file(Graph& graph) {
       nodes.push_back(std::move(node));
       continue;
     }
-    ValueId was = weights.at(conv++);
+    ValueId was = weights.at(conv), sum = outputs.at(conv);
+    ++conv;
     if (node.inputs[1] != was && !read.contains(was))
       std::swap(graph.value(node.inputs[1]).name, graph.value(was).name);
     ValueId bias = node.inputs.size() > 2 ? node.inputs[2] : kNoValue, made = node.outputs[0];
@@ -30,8 +31,11 @@ void fold_batch_norms_in_file(Graph& graph) {
       nodes.push_back(std::move(node));
       continue;
     }
-    ValueId sum =
-        graph.add_value(graph.value(made).name + ".conv", DType::kFloat32, Shape(graph.value(made).shape));
+    // Where a batch norm was folded, its name is that of the sum with the bias, and the convolution's is
+    // free.
+    if (sum == made)
+      sum =
+          graph.add_value(graph.value(made).name + ".conv", DType::kFloat32, Shape(graph.value(made).shape));
     node.inputs.resize(2);
     node.outputs[0] = sum;
     nodes.push_back(std::move(node));

@@ -93,11 +93,20 @@ class Finder {
       if (matches(glob, paddle_type(graph_, node))) return note(glob);
       for (ValueId id : node.outputs)
         if (id != kNoValue && matches(glob, graph_.value(id).name)) return note(glob);
+      if (ValueId id = biased(node); id != kNoValue && matches(glob, graph_.value(id).name))
+        return note(glob);
       for (ValueId id : node.inputs)
         if (id != kNoValue && graph_.value(id).is_constant() && matches(glob, graph_.value(id).name))
           return note(glob);
     }
     return false;
+  }
+
+  // What a layer's output is called when its bias has been added.
+  ValueId biased(const Node& layer) const {
+    if (!is_linear(layer) || !uses_.only_for_one(layer.outputs[0])) return kNoValue;
+    const Node& next = node(uses_.consumers(layer.outputs[0])[0]);
+    return next.op == "add" && one_is_constant(next) ? next.outputs[0] : kNoValue;
   }
 
   bool note(const std::string& name) {

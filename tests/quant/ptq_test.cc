@@ -151,6 +151,17 @@ TEST(Quantize, LayersCanBeKeptInFloat) {
   EXPECT_EQ(report.kept_float.size(), 2u);
 }
 
+TEST(Quantize, LayersAreKnownByTheNamesOfTheFloatModel) {
+  Graph graph = small_network();  // begins with a convolution and a batch norm, which is folded
+  for (std::size_t i : {0u, 1u}) {
+    QuantizeOptions options;
+    options.keep_float = {graph.value(graph.nodes[i].outputs[0]).name};
+    QuantizeReport report;
+    quantize(model_of(graph), batches_of({2, 3, 8, 8}), options, &report);
+    EXPECT_THAT(report.kept_float, ElementsAre(graph.value(graph.nodes[0].outputs[0]).name)) << i;
+  }
+}
+
 TEST(Quantize, AWeightThatIsAlsoReadAsFloatStaysBesideItsIntegers) {
   Builder b;
   ValueId x = b.input("x", {kUnknown, 4});
@@ -339,6 +350,8 @@ TEST(FoldForFiles, KeepsNamesAndResults) {
   EXPECT_EQ(count(folded, "batch_norm"), 0);
   EXPECT_EQ(folded.nodes[0].inputs.size(), 2u);
   EXPECT_EQ(folded.value(folded.nodes[0].inputs[1]).name, "conv.w");
+  EXPECT_EQ(folded.value(folded.nodes[0].outputs[0]).name, graph.value(graph.nodes[0].outputs[0]).name);
+  EXPECT_EQ(folded.value(folded.nodes[1].outputs[0]).name, graph.value(graph.nodes[1].outputs[0]).name);
   Tensor x = ramp({2, 3, 8, 8}, 4);
   std::vector<float> a = values<float>(run_graph(graph, {x})[0]),
                      b = values<float>(run_graph(folded, {x})[0]);
