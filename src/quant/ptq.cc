@@ -305,8 +305,8 @@ class Ptq {
     std::sort(layers.begin(), layers.end(),
               [](const LayerShare& a, const LayerShare& b) { return a.error > b.error; });
     const double least = kMinErrorShare * output.of(quantized_graph(graph_, decisions_));
-    // What may still be left. Weights count twice, for they take four times the room then.
-    double work = options_.float_share, weights = options_.float_share / 2;
+    // What may still be left: few weights, for they take four times the room then.
+    double work = options_.float_share, weights = options_.float_share / 5;
     for (const LayerShare& share : layers) {
       if (share.error < least || share.error == 0) break;
       if (share.work > work || share.weights > weights) continue;
