@@ -221,7 +221,8 @@ int run(Options& options) {
   files.begin(folder / "deploy.yaml");
   files.write(write_deploy_yaml(preprocess, options.model_name, options.params_name));
   files.begin(folder / "ptq_report.json");
-  files.write(to_json(report, options).dump(1) + "\n");
+  constexpr auto kReplace = nlohmann::json::error_handler_t::replace;  // names may hold anything
+  files.write(to_json(report, options).dump(1, ' ', false, kReplace) + "\n");
   files.commit();
   print_report(report, options.worst);
   auto bytes = [](const fs::path& path) { return static_cast<double>(fs::file_size(path)); };

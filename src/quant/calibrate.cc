@@ -36,7 +36,9 @@ void KeptStatistics::save(const std::string& path) const {
   json.update({{"format", kFormat}, {"bits", bits}, {"equalized", equalized}});
   AtomicFiles file;
   file.begin(path);
-  file.write(json.dump() + '\n' + sample_to_bytes(sample, std::vector<std::int64_t>(sample.size())));
+  constexpr auto kReplace = nlohmann::json::error_handler_t::replace;  // names may hold anything
+  file.write(json.dump(-1, ' ', false, kReplace) + '\n' +
+             sample_to_bytes(sample, std::vector<std::int64_t>(sample.size())));
   file.commit();
 }
 

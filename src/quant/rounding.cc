@@ -109,7 +109,7 @@ void flip(const Channel& channel, std::span<float> difference, std::span<float> 
       const float sign = difference[k] > 0 ? -1.0f : 1.0f, change = sign * channel.step;
       const float other = static_cast<float>(channel[k]) + sign;
       if (std::fabs(other) > levels || std::fabs(difference[k]) > 1.001f * channel.step) continue;
-      if (2 * change * gradient[k] + change * change * squares[k * n + k] >= 0) continue;
+      if (!(2 * change * gradient[k] + change * change * squares[k * n + k] < 0)) continue;  // NaN, too
       channel[k] = static_cast<std::int8_t>(other);
       difference[k] += change;
       add_multiple(gradient.data(), squares + k * n, change, static_cast<std::int64_t>(n));
