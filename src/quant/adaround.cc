@@ -90,7 +90,7 @@ class Rounder {
     decisions_.corrections[made] = shift.result();
   }
 
-  const Node& node(const Layer& layer) const { return graph_.nodes[static_cast<std::size_t>(layer.node)]; }
+  const Node& node(const Layer& layer) const { return node_of(graph_, layer); }
 
   const Graph& graph_;
   Decisions& decisions_;

@@ -48,11 +48,8 @@ QuantizeReport judge(const Graph& graph, const Decisions& decisions, const Graph
   QuantizeReport report;
   report.batches = calibration.batches;
   report.samples = calibration.samples;
-  auto node = [&](const Layer& layer) -> const Node& {
-    return graph.nodes[static_cast<std::size_t>(layer.node)];
-  };
   std::set<ValueId> tensors(graph.outputs.begin(), graph.outputs.end());
-  for (const Layer& layer : decisions.points.layers) tensors.insert(node(layer).outputs[0]);
+  for (const Layer& layer : decisions.points.layers) tensors.insert(node_of(graph, layer).outputs[0]);
   const auto compared = compare(graph, quantized, tensors, sample, pool, progress);
   auto quality_of = [&](ValueId id) {
     LayerQuality quality;
@@ -64,9 +61,9 @@ QuantizeReport judge(const Graph& graph, const Decisions& decisions, const Graph
   for (ValueId id : graph.outputs) report.outputs.push_back(quality_of(id));
   std::set<int> made_int;
   for (const Layer& layer : decisions.points.layers) {
-    const ValueId input = node(layer).inputs[0];
-    LayerQuality quality = quality_of(node(layer).outputs[0]);
-    quality.op = paddle_type(graph, node(layer));
+    const ValueId input = node_of(graph, layer).inputs[0];
+    LayerQuality quality = quality_of(node_of(graph, layer).outputs[0]);
+    quality.op = paddle_type(graph, node_of(graph, layer));
     quality.input = graph.value(input).name;
     quality.algorithm = name_of(decisions.choices.at(input).algorithm);
     quality.threshold = static_cast<double>(decisions.thresholds.at(input));

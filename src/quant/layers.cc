@@ -19,7 +19,7 @@ Graph with_outputs(const Graph& graph, const std::vector<ValueId>& outputs) {
 }
 
 Graph layer_graph(const Graph& graph, const Layer& layer, const Tensor& weight, int bits) {
-  const Node& node = graph.nodes[static_cast<std::size_t>(layer.node)];
+  const Node& node = node_of(graph, layer);
   Graph part;
   ValueId x = part.add_value("x", DType::kFloat32, graph.value(node.inputs[0]).shape);
   ValueId scale = part.add_value("scale", DType::kFloat32, {1});
@@ -83,7 +83,7 @@ double different_share(const Tensor& a, const Tensor& b) {
 
 std::vector<ValueId> layer_tensors(const Graph& graph, const Points& points, std::set<ValueId> tensors) {
   for (const Layer& layer : points.layers) {
-    const Node& node = graph.nodes[static_cast<std::size_t>(layer.node)];
+    const Node& node = node_of(graph, layer);
     tensors.insert(node.inputs[0]);
     tensors.insert(node.outputs[0]);
   }
@@ -110,7 +110,7 @@ Tensor LayerRunner::run(const Tensor& x, float threshold) {
 
 LayerRunner& LayerRunners::operator()(const Layer& layer) {
   auto [it, fresh] = runners_.try_emplace(layer.node);
-  ValueId weight = graph_.nodes[static_cast<std::size_t>(layer.node)].inputs[1];
+  ValueId weight = node_of(graph_, layer).inputs[1];
   if (fresh)
     it->second =
         std::make_unique<LayerRunner>(graph_, layer, dequantize_weight(weights_.at(weight)), bits_, pool_);
@@ -135,7 +135,7 @@ std::map<ValueId, Choice> choose_thresholds(const Graph& graph, const Decisions&
     runner.run(inputs);
     std::set<ValueId> judged;
     for (const Layer& layer : decisions.points.layers) {
-      const Node& node = graph.nodes[static_cast<std::size_t>(layer.node)];
+      const Node& node = node_of(graph, layer);
       auto it = candidates.find(node.inputs[0]);
       if (!layer.weights || it == candidates.end()) continue;
       LayerRunner& alone = alone_with(layer);
@@ -170,7 +170,7 @@ std::map<ValueId, std::vector<double>> find_corrections(const Graph& graph, cons
     progress(done++, static_cast<std::int64_t>(sample.size()));
     runner.run(inputs);
     for (const Layer& layer : decisions.points.layers) {
-      const Node& node = graph.nodes[static_cast<std::size_t>(layer.node)];
+      const Node& node = node_of(graph, layer);
       auto threshold = decisions.thresholds.find(node.inputs[0]);
       if (!layer.weights || threshold == decisions.thresholds.end()) continue;
       Tensor found = alone_with(layer).run(runner[node.inputs[0]], threshold->second);

@@ -32,6 +32,10 @@ struct Layer {
   bool weights = true;    // false: a product of two activations
 };
 
+inline const Node& node_of(const Graph& graph, const Layer& layer) {
+  return graph.nodes[static_cast<std::size_t>(layer.node)];
+}
+
 // One input of a node.
 struct Edge {
   int node = -1;

@@ -184,7 +184,7 @@ class Ptq {
 
   void quantize_weights_of(const Layer& layer) {
     if (!layer.weights) return;
-    ValueId id = node(layer).inputs[1];
+    ValueId id = node_of(graph_, layer).inputs[1];
     if (decisions_.weights.contains(id)) return;
     std::int64_t axis = options_.weight_quantize_type == "abs_max" ? -1 : layer.axis;
     QuantizedWeight weight = quantize_weight(graph_.value(id).constant, axis, options_.weight_bits);
@@ -332,7 +332,6 @@ class Ptq {
     sample_batches_.clear();
   }
 
-  const Node& node(const Layer& layer) const { return graph_.nodes[static_cast<std::size_t>(layer.node)]; }
   ValueId tensor(const Edge& edge) const {
     return graph_.nodes[static_cast<std::size_t>(edge.node)].inputs[static_cast<std::size_t>(edge.slot)];
   }

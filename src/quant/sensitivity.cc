@@ -24,10 +24,6 @@ Graph rest_of(const Graph& graph, int first) {
   return rest;
 }
 
-const Node& node_of(const Graph& graph, const Layer& layer) {
-  return graph.nodes[static_cast<std::size_t>(layer.node)];
-}
-
 // Whether nobody else reads the layer's input as integers.
 bool reads_alone(const Graph& graph, const Points& points, const Layer& layer) {
   const ValueId x = node_of(graph, layer).inputs[0];
