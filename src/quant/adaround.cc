@@ -29,7 +29,8 @@ class Rounder {
   }
 
  private:
-  // Layers that are rounded together. Those that share a weight always are.
+  // Layers that are rounded together. Those that share a weight always are. One by one, those that can't be
+  // rounded have their turn, too, for their biases.
   std::vector<std::vector<Layer>> turns_of(bool one_by_one) const {
     std::vector<std::vector<Layer>> turns;
     std::map<ValueId, std::size_t> turn_of;  // of weights
@@ -38,7 +39,7 @@ class Rounder {
       if (!layer.weights) continue;
       const ValueId weight = node(layer).inputs[1];
       const std::size_t more = OutputRounding::bytes(node(layer), graph_.value(weight).shape);
-      if (more == 0) continue;
+      if (more == 0 && !one_by_one) continue;
       auto known = turn_of.find(weight);
       if (known == turn_of.end()) {
         if (turns.empty() || one_by_one || bytes + more > kBytesAtOnce) turns.emplace_back(), bytes = 0;
@@ -55,9 +56,11 @@ class Rounder {
     std::vector<ValueId> read;
     for (const Layer& layer : layers) {
       const Node& n = node(layer);
+      if (OutputRounding::bytes(n, graph_.value(n.inputs[1]).shape) == 0) continue;
       roundings.try_emplace(n.inputs[1], n, graph_.value(n.inputs[1]).constant, layer.axis);
       if (std::find(read.begin(), read.end(), n.inputs[0]) == read.end()) read.push_back(n.inputs[0]);
     }
+    if (roundings.empty()) return;
     TensorRunner floats(graph_, read, pool_);
     std::optional<TensorRunner> so_far;
     if (one_by_one) so_far.emplace(quantized_graph(graph_, decisions_), read, pool_);
@@ -67,6 +70,7 @@ class Rounder {
       if (so_far) so_far->run(inputs);
       for (const Layer& layer : layers) {
         const Node& n = node(layer);
+        if (!roundings.contains(n.inputs[1])) continue;
         const Tensor& exact = floats[n.inputs[0]];
         Tensor given = exact;
         if (so_far)

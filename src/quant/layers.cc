@@ -6,7 +6,6 @@
 
 #include "kernels/quantizer.h"
 #include "metrics/compare.h"
-#include "passes/uses.h"
 
 namespace octet::quant {
 

@@ -259,9 +259,7 @@ class Finder {
 
 std::set<ValueId> Points::tensors(const Graph& graph) const {
   std::set<ValueId> result;
-  for (const Edge& edge : edges)
-    result.insert(
-        graph.nodes[static_cast<std::size_t>(edge.node)].inputs[static_cast<std::size_t>(edge.slot)]);
+  for (const Edge& edge : edges) result.insert(tensor_of(graph, edge));
   return result;
 }
 

@@ -43,6 +43,10 @@ struct Edge {
   auto operator<=>(const Edge&) const = default;
 };
 
+inline ValueId tensor_of(const Graph& graph, const Edge& edge) {
+  return graph.nodes[static_cast<std::size_t>(edge.node)].inputs[static_cast<std::size_t>(edge.slot)];
+}
+
 struct Points {
   std::vector<Layer> layers;
   std::set<Edge> edges;  // what reads a tensor's integers in place of its floats

@@ -281,11 +281,11 @@ class Ptq {
   void drop_noisy_extras() {
     if (decisions_.points.extra.empty()) return;
     std::set<ValueId> tensors;
-    for (const Edge& edge : decisions_.points.extra) tensors.insert(tensor(edge));
+    for (const Edge& edge : decisions_.points.extra) tensors.insert(tensor_of(graph_, edge));
     std::map<ValueId, double> sqnr =
         tensor_sqnr(graph_, decisions_, {tensors.begin(), tensors.end()}, sample_, pool_);
     for (auto it = decisions_.points.extra.begin(); it != decisions_.points.extra.end();) {
-      if (sqnr.at(tensor(*it)) >= kMinExtraSqnr) {
+      if (sqnr.at(tensor_of(graph_, *it)) >= kMinExtraSqnr) {
         ++it;
         continue;
       }
@@ -330,10 +330,6 @@ class Ptq {
     equalize(graph_, sample_, pool_);
     sample_.clear();
     sample_batches_.clear();
-  }
-
-  ValueId tensor(const Edge& edge) const {
-    return graph_.nodes[static_cast<std::size_t>(edge.node)].inputs[static_cast<std::size_t>(edge.slot)];
   }
 
   const QuantizeOptions& options_;

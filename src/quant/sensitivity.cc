@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "passes/uses.h"
 #include "quant/insert.h"
 
 namespace octet::quant {
@@ -27,10 +26,8 @@ Graph rest_of(const Graph& graph, int first) {
 // Whether nobody else reads the layer's input as integers.
 bool reads_alone(const Graph& graph, const Points& points, const Layer& layer) {
   const ValueId x = node_of(graph, layer).inputs[0];
-  return std::count_if(points.edges.begin(), points.edges.end(), [&](const Edge& edge) {
-           return graph.nodes[static_cast<std::size_t>(edge.node)]
-                      .inputs[static_cast<std::size_t>(edge.slot)] == x;
-         }) == 1;
+  return std::count_if(points.edges.begin(), points.edges.end(),
+                       [&](const Edge& edge) { return tensor_of(graph, edge) == x; }) == 1;
 }
 
 // Without their errors; `floats` has the layers' outputs.

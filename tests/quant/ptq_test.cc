@@ -249,6 +249,21 @@ TEST(Quantize, BiasCorrectionAndAdaroundHelp) {
   EXPECT_GT(quality(false, "adaround"), plain + 3);
 }
 
+TEST(Quantize, BiasesOfLayersThatAdaroundCanNotRoundAreCorrected) {
+  Builder b;
+  ValueId x = b.input("x", {kUnknown, 3, 8, 8});
+  ValueId middle = b.relu(conv(b, x, 3, 4, "first"));
+  Graph graph =
+      b.build({b.conv2d_transpose(middle, b.constant("up", ramp({4, 2, 2, 2}, 9)), {.strides = {2, 2}})});
+  for (int bits : {4, 8}) {
+    QuantizeOptions options;
+    options.round_type = "adaround";
+    options.weight_bits = bits;
+    Graph found = *quantize(model_of(graph), batches_of({2, 3, 8, 8}), options).graph();
+    EXPECT_EQ(count(found, "add"), 2) << bits;  // a correction for each of the two
+  }
+}
+
 // Smooth pictures, as real ones are: neighbours are alike, so errors of neighbouring weights can cancel.
 Tensor smooth(Shape shape, std::uint32_t seed) {
   Tensor x = ramp(shape, seed).clone();
