@@ -1,8 +1,11 @@
 #include <malloc.h>
 
+#include <atomic>
+#include <csignal>
 #include <limits>
 
 #include "base/error.h"
+#include "cli/console.h"
 #include "cli/program.h"
 #include "comm/comm.h"
 #include "train/device_graph.h"
@@ -20,12 +23,35 @@ namespace {
 
 using Words = std::vector<std::string>;
 
+// Ctrl-C and kill ask a training run to stop where it can go on later; the second time they end it at once.
+std::atomic<bool> stop_asked = false;
+volatile std::sig_atomic_t stop_signal = SIGTERM;  // also when another process got it
+
+void ask_to_stop(int signal) {
+  stop_signal = signal;
+  stop_asked = true;
+  std::signal(signal, SIG_DFL);
+}
+
+int train(const std::string& options, octet::Comm& comm) {
+  std::signal(SIGINT, ask_to_stop);
+  std::signal(SIGTERM, ask_to_stop);
+  octet::cli::Console console;
+  const octet::train::Outcome outcome =
+      octet::train::train(octet::train::read_train_options(options), comm, console, stop_asked);
+  return outcome == octet::train::Outcome::kStopped ? 128 + stop_signal : 0;
+}
+
+int distill(const std::string& options) {
+  octet::cli::Console console;
+  octet::train::distill(octet::train::read_distill_options(options), console);
+  return 0;
+}
+
 int run(const Words& words, octet::Comm& comm) {
   const std::string command = words.empty() ? "" : words[0];
-  if (command == "train" && words.size() == 2)
-    return octet::train::train(octet::train::read_train_options(words[1]), comm);
-  if (command == "qat" && words.size() == 2)
-    return octet::train::distill(octet::train::read_distill_options(words[1]));
+  if (command == "train" && words.size() == 2) return train(words[1], comm);
+  if (command == "qat" && words.size() == 2) return distill(words[1]);
   if (command == "on" && words.size() > 3) {
     octet::run_on_device(octet::train::load_on(words[1], words[2]));
     return octet::cli::run_program({words.begin() + 3, words.end()});

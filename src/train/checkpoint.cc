@@ -82,10 +82,6 @@ T entry(const PyDict& dict, std::string_view key, const fs::path& path) {
   return *data;
 }
 
-fs::path with_extension(const fs::path& prefix, const char* extension) {
-  return fs::path(prefix.string() + extension);
-}
-
 fs::path optimizer_file(fs::path parameters) {
   return parameters.replace_extension(".pdopt");
 }
@@ -104,8 +100,8 @@ bool is_whole(const fs::path& parameters) try {
 
 }  // namespace
 
-void save_checkpoint(const std::vector<fs::path>& prefixes, const Network& network, Optimizer& optimizer,
-                     const Position& position, const CheckpointNames& names) {
+void save_checkpoint(const fs::path& folder, const std::vector<std::string>& stems, const Network& network,
+                     Optimizer& optimizer, const Position& position, const CheckpointNames& names) {
   StateDict parameters = parameters_of(network.bake(), names);
   network.write_quantizers(parameters);
   const std::map<std::string, std::string> variables = variable_names(network.graph(), names);
@@ -125,20 +121,21 @@ void save_checkpoint(const std::vector<fs::path>& prefixes, const Network& netwo
                   {Tensor::of<float>({1}, {power})});
     }
   }
-  state.set(
-      "LR_Scheduler",
-      {dictionary({{"last_epoch", std::int64_t{position.epoch}}, {"last_lr", position.learning_rate}})});
-  state.set(kOctet, {dictionary({{"epoch", std::int64_t{position.epoch}},
+  state.set("LR_Scheduler",
+            {dictionary({{"last_epoch", position.epoch}, {"last_lr", position.learning_rate}})});
+  state.set(kOctet, {dictionary({{"epoch", position.epoch},
                                  {"iteration", position.iteration},
                                  {"steps", optimizer.steps_done},
                                  {"best", position.best},
                                  {"loss_scale", position.loss_scale},
                                  {"good_steps", std::int64_t{position.good_steps}},
                                  {"parameters", fingerprint(parameters)}})});
-  for (const fs::path& prefix : prefixes) {
-    paddle::save_state_dict(with_extension(prefix, ".pdparams"), parameters);
-    paddle::save_state_dict(with_extension(prefix, ".pdopt"), state);
+  AtomicFiles files;
+  for (const std::string& stem : stems) {
+    paddle::add_state_dict(files, folder / (stem + ".pdparams"), parameters);
+    paddle::add_state_dict(files, folder / (stem + ".pdopt"), state);
   }
+  files.commit();
 }
 
 fs::path find_parameters(const fs::path& path, const std::vector<std::string>& preferred) {
@@ -216,7 +213,7 @@ Position load_optimizer(const fs::path& parameters, const Network& network, Opti
   const PyDict* octet = octet_entry(state);
   if (!octet)
     fail("{}: it does not say how far the run was; it was not written by octet train", path.string());
-  position.epoch = static_cast<int>(entry<std::int64_t>(*octet, "epoch", path));
+  position.epoch = entry<std::int64_t>(*octet, "epoch", path);
   position.iteration = entry<std::int64_t>(*octet, "iteration", path);
   position.best = entry<double>(*octet, "best", path);
   position.loss_scale = entry<double>(*octet, "loss_scale", path);

@@ -10,7 +10,7 @@ namespace octet::train {
 
 // How far a run is.
 struct Position {
-  int epoch = 0;               // the one to go on with,
+  std::int64_t epoch = 0;      // the one to go on with,
   std::int64_t iteration = 0;  // and its first batch
   double best = -1;            // the best accuracy so far; -1: none yet
   double learning_rate = 0;    // of that batch
@@ -25,9 +25,11 @@ struct CheckpointNames {
   std::string naming = "reference";
 };
 
-// Writes PREFIX.pdparams and PREFIX.pdopt for each of the prefixes, each pair whole or not at all.
-void save_checkpoint(const std::vector<std::filesystem::path>& prefixes, const Network& network,
-                     Optimizer& optimizer, const Position& position, const CheckpointNames& names);
+// Writes STEM.pdparams and STEM.pdopt for each of the stems, together: who loads one of them after a run was
+// killed has all of the checkpoint or all of the one before.
+void save_checkpoint(const std::filesystem::path& folder, const std::vector<std::string>& stems,
+                     const Network& network, Optimizer& optimizer, const Position& position,
+                     const CheckpointNames& names);
 
 // Which *.pdparams `path` means: in a folder the first of `preferred` (such as "latest"), elsewhere what
 // models::find_checkpoint finds; a *.pdopt means the file beside it.

@@ -41,12 +41,12 @@ bool cpu_has_bfloat16() {
 
 }  // namespace
 
-at::Device choose_device(const std::string& text, const Comm& comm) {
+at::Device choose_device(const std::string& text, const Comm& comm, Reporter* reporter) {
   if (text == "cpu") return at::kCPU;
   const int gpus = usable_gpus();
   if (text == "auto") {
     if (gpus > 0) return {at::kCUDA, static_cast<at::DeviceIndex>(local_rank(comm) % gpus)};
-    if (comm.rank() == 0) fmt::print(stderr, "octet: notice: training on the CPU; {}\n", why_no_gpu());
+    if (comm.rank() == 0 && reporter) reporter->notice("training on the CPU; " + why_no_gpu());
     return at::kCPU;
   }
   int index = local_rank(comm) % std::max(gpus, 1);

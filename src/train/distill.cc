@@ -61,8 +61,9 @@ Dataset open_pictures(const fs::path& path) {
 
 class Distiller {
  public:
-  explicit Distiller(const DistillOptions& options)
+  Distiller(const DistillOptions& options, Reporter& reporter)
       : options_(options),
+        reporter_(reporter),
         pool_(options.threads > 0 ? options.threads : default_threads()),
         model_(
             models::load_inference_model(options.model, {options.model_filename, options.params_filename})),
@@ -75,7 +76,7 @@ class Distiller {
     at::set_num_threads(pool_.threads());
   }
 
-  int run() {
+  void run() {
     split();
     student_.freeze_statistics = true;  // the deployed model has none of its own
     const std::optional<Batch> sample = reader(training_, options_.batch_size * 2).next();
@@ -104,7 +105,6 @@ class Distiller {
       }
     }
     save(std::move(best_graph));
-    return 0;
   }
 
  private:
@@ -136,8 +136,7 @@ class Distiller {
     std::int64_t count = 0;
     student_.training = true;
     while (const std::optional<Batch> batch = batches.next()) {
-      for (const std::string& message : batch->broken)
-        fmt::print(stderr, "octet: warning: {}; skipped\n", message);
+      for (const std::string& message : batch->broken) reporter_.warning(message + "; skipped");
       if (batch->labels.empty()) continue;
       optimizer.clear_gradients();
       const at::Tensor loss = loss_of(*batch);
@@ -200,10 +199,9 @@ class Distiller {
     return agreement;
   }
 
-  static void print(const std::string& what, const Agreement& agreement) {
-    fmt::print("{}: agreement {:.4f}, error of the outputs {:.6f}, on {} pictures\n", what, agreement.share(),
-               agreement.error, agreement.pictures);
-    std::fflush(stdout);
+  void print(const std::string& what, const Agreement& agreement) const {
+    reporter_.line(fmt::format("{}: agreement {:.4f}, error of the outputs {:.6f}, on {} pictures", what,
+                               agreement.share(), agreement.error, agreement.pictures));
   }
 
   void save(Graph graph) const {
@@ -217,11 +215,12 @@ class Distiller {
     files.write(
         write_deploy_yaml(options_.preprocess, options_.save_model_filename, options_.save_params_filename));
     files.commit();
-    fmt::print("wrote {} and {}\n", (folder / options_.save_model_filename).string(),
-               options_.save_params_filename);
+    reporter_.line(fmt::format("wrote {} and {}", (folder / options_.save_model_filename).string(),
+                               options_.save_params_filename));
   }
 
   const DistillOptions& options_;
+  Reporter& reporter_;
   ThreadPool pool_;
   const models::InferenceModel model_;
   Network teacher_, student_;
@@ -232,8 +231,8 @@ class Distiller {
 
 }  // namespace
 
-int distill(const DistillOptions& options) {
-  return Distiller(options).run();
+void distill(const DistillOptions& options, Reporter& reporter) {
+  Distiller(options, reporter).run();
 }
 
 }  // namespace octet::train

@@ -1,10 +1,10 @@
 #pragma once
+#include "base/reporter.h"
 #include "train/options.h"
 
 namespace octet::train {
 
 // `octet qat`: the quantized model learns to answer as the float one does, from pictures that need no labels.
-// Returns the exit code.
-int distill(const DistillOptions& options);
+void distill(const DistillOptions& options, Reporter& reporter);
 
 }  // namespace octet::train

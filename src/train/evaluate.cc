@@ -1,6 +1,5 @@
 #include "train/evaluate.h"
 
-#include "base/progress.h"
 #include "data/batches.h"
 #include "runtime/executor.h"
 #include "train/convert.h"
@@ -16,19 +15,19 @@ Accuracy evaluate_with(const std::function<Tensor(const Tensor&)>& run, const Da
                       .workers = options.workers,
                       .shard = Shard{options.comm->rank(), options.comm->size()}});
   Accuracy accuracy;
-  std::optional<octet::Progress> progress;
-  if (!options.quiet) progress.emplace("pictures", static_cast<std::int64_t>(dataset.samples.size()));
+  const auto total = static_cast<std::int64_t>(dataset.samples.size());
   while (const std::optional<Batch> batch = reader.next()) {
-    if (progress) progress->clear();
     for (const std::string& message : batch->broken)
-      if (!options.quiet) fmt::print(stderr, "octet: warning: {}; skipped\n", message);
+      if (options.reporter) options.reporter->warning(message + "; skipped");
     if (batch->labels.empty()) continue;
     const Tensor scores = run(batch->pixels);
     const auto classes = static_cast<std::size_t>(scores.dim(1));
     for (std::size_t i = 0; i < batch->labels.size(); ++i)
       accuracy.update(scores.data<float>().subspan(i * classes, classes), batch->labels[i]);
-    if (progress) progress->update(accuracy.samples * options.comm->size());
+    if (options.reporter)
+      options.reporter->progress("pictures", std::min(accuracy.samples * options.comm->size(), total), total);
   }
+  if (options.reporter) options.reporter->progress("pictures", total, total);
   double counts[] = {static_cast<double>(accuracy.samples), static_cast<double>(accuracy.top1),
                      static_cast<double>(accuracy.top5)};
   options.comm->all_reduce(std::span<double>(counts));

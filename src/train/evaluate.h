@@ -1,4 +1,5 @@
 #pragma once
+#include "base/reporter.h"
 #include "base/threads.h"
 #include "comm/comm.h"
 #include "data/dataset.h"
@@ -11,8 +12,8 @@ namespace octet::train {
 struct EvaluateOptions {
   int batch_size = 32;
   int workers = 1;
-  Comm* comm = nullptr;  // the processes that share the work
-  bool quiet = false;    // no progress, no warnings
+  Comm* comm = nullptr;          // the processes that share the work
+  Reporter* reporter = nullptr;  // of progress and pictures that can't be read; none: quiet
 };
 
 // How often a classifier is right. On the CPU the graph runs in octet's own runtime, so the number is that of

@@ -52,6 +52,7 @@ struct TrainOptions {
   std::string amp_dtype = {};  // "": bfloat16 on the CPU, float16 on a GPU
 
   int batch_size = 256;  // of each process
+  int iters = 0;         // how many steps; 0: as many as the epochs have
   int epochs = 90;
   std::string opt = "sgd";
   double lr = 0.1, momentum = 0.9, weight_decay = 1e-4;

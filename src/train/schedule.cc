@@ -10,13 +10,17 @@ double learning_rate(const TrainOptions& options, std::int64_t step, std::int64_
   const double warm_up = options.warmup_epochs * static_cast<double>(epoch_batches);
   const auto at = static_cast<double>(step);
   if (at < warm_up) return options.lr * (at + 1) / warm_up;
-  const double end = static_cast<double>(options.epochs) * static_cast<double>(epoch_batches);
-  // Of the way, in [0, 1]: a run may be told of fewer epochs than it has done.
+  const auto end = static_cast<double>(total_steps(options, epoch_batches));
+  // Of the way, in [0, 1]: a run may be told of fewer steps than it has done.
   const double done = end > warm_up ? std::min((at - warm_up) / (end - warm_up), 1.0) : 0;
   if (options.lr_schedule == "cosine") return options.lr * 0.5 * (1 + std::cos(std::numbers::pi * done));
   if (options.lr_schedule == "poly") return options.lr * std::pow(1 - done, 0.9);
   const std::int64_t epoch = epoch_batches > 0 ? step / epoch_batches : 0;
   return options.lr * std::pow(options.lr_gamma, static_cast<double>(epoch / options.lr_step_size));
+}
+
+std::int64_t total_steps(const TrainOptions& options, std::int64_t epoch_batches) {
+  return options.iters > 0 ? options.iters : options.epochs * epoch_batches;
 }
 
 }  // namespace octet::train

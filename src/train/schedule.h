@@ -7,4 +7,7 @@ namespace octet::train {
 // lr_step_size epochs, "cosine" and "poly" (of power 0.9) in each step; a warm-up comes before.
 double learning_rate(const TrainOptions& options, std::int64_t step, std::int64_t epoch_batches);
 
+// How many steps a run has.
+std::int64_t total_steps(const TrainOptions& options, std::int64_t epoch_batches);
+
 }  // namespace octet::train

@@ -2,26 +2,20 @@
 
 #include <chrono>
 #include <cmath>
-#include <csignal>
-#include <filesystem>
+#include <cstdlib>
 
-#include "base/file.h"
 #include "base/threads.h"
-#include "data/deploy_yaml.h"
-#include "data/loader.h"
-#include "formats/paddle/model_io.h"
-#include "graph/op_table.h"
-#include "models/inference.h"
-#include "models/inference_model.h"
-#include "models/models.h"
-#include "models/names.h"
-#include "report/visualdl.h"
-#include "train/checkpoint.h"
+#include "data/augment.h"
 #include "train/convert.h"
 #include "train/device.h"
 #include "train/evaluate.h"
+#include "train/export.h"
+#include "train/loss_scale.h"
 #include "train/reducer.h"
+#include "train/run_folder.h"
 #include "train/schedule.h"
+#include "train/setup.h"
+#include "train/training_log.h"
 
 namespace octet::train {
 
@@ -30,69 +24,69 @@ namespace {
 namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
 
-// The signal that asks the run to end; 0: none.
-volatile std::sig_atomic_t stop_signal = 0;
-
-void ask_to_stop(int signal) {
-  stop_signal = signal;
-  std::signal(signal, SIG_DFL);  // the second time it ends at once
-}
-
 double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-// Means since the last line of the log.
-struct Window {
-  double loss = 0, top1 = 0, top5 = 0;  // sums over samples
-  double reader = 0, batch = 0;         // seconds
-  std::int64_t samples = 0, steps = 0;
-};
+// Processes of this machine.
+int local_size(const Comm& comm) {
+  const char* size = std::getenv("OMPI_COMM_WORLD_LOCAL_SIZE");
+  return size ? std::max(std::atoi(size), 1) : comm.size();
+}
 
-// Grows while gradients stay finite, shrinks when they do not: float16 has no small numbers to spare.
-struct LossScale {
-  static constexpr double kInitial = 1024;
-  static constexpr int kGrowAfter = 1000;
-  double scale = 1;
-  int good_steps = 0;
-
-  void update(bool finite) {
-    if (!finite) {
-      scale = std::max(scale / 2, 1.0);
-      good_steps = 0;
-    } else if (++good_steps == kGrowAfter) {
-      scale = std::min(scale * 2, 65536.0);
-      good_steps = 0;
-    }
-  }
-};
-
+// The loop. A run is so many iterations (steps); an epoch is as many of them as the data has batches, and
+// ends with an evaluation and a checkpoint.
 class Trainer {
  public:
-  Trainer(const TrainOptions& options, Comm& comm)
+  Trainer(const TrainOptions& options, Comm& comm, Reporter& reporter, const std::atomic<bool>& stop)
       : options_(options),
         comm_(comm),
-        device_(choose_device(options.device, comm)),
-        threads_(options.threads > 0 ? options.threads : std::max(default_threads() / local_size(), 1)),
+        reporter_(reporter),
+        stop_(stop),
+        device_(choose_device(options.device, comm, &reporter)),
+        threads_(options.threads > 0 ? options.threads : std::max(default_threads() / local_size(comm), 1)),
         pool_(threads_),
-        names_{options.model_dir.empty() ? options.model : "", options.names} {
+        names_(names_of(options)),
+        log_(options, comm, reporter) {
     at::set_num_threads(threads_);
   }
 
-  int run() {
-    open_data();
-    build();
+  Outcome run() {
+    data_ = open_data(options_, comm_, options_.workers >= 0 ? options_.workers : threads_);
+    Start start = build_network(options_, data_.classes, device_, comm_, names_, reporter_);
+    network_ = std::move(start.network);
     if (options_.test_only) {
-      report(evaluate());
-      return 0;
+      log_.evaluated(evaluate(), 0);
+      return Outcome::kDone;
     }
+    prepare(start.checkpoint);
+    if (iteration_ >= total_) log_.say(nothing_to_do());
+    if (should_stop()) return Outcome::kStopped;
+    while (iteration_ < total_) {
+      if (!train_epoch()) return Outcome::kStopped;
+      finish_epoch();
+    }
+    if (network_->is_quantized() && is_first())
+      log_.say(
+          fmt::format("wrote {} and .pdiparams", export_quantized(*network_, options_.output_dir).string()));
+    return Outcome::kDone;
+  }
+
+ private:
+  bool is_first() const { return comm_.rank() == 0; }
+  std::int64_t epoch() const { return iteration_ / batches_; }
+  std::int64_t iteration_of_epoch() const { return iteration_ % batches_; }
+
+  void prepare(const fs::path& checkpoint) {
+    batches_ = data_.loader->batches();
+    total_ = total_steps(options_, batches_);
     if (options_.quant.enabled && !network_->is_quantized()) start_quantization();
     optimizer_ = std::make_unique<Optimizer>(network_->parameters(), options_);
     scale_.scale = network_->precision.dtype == at::kHalf && network_->precision.level != Amp::kOff
                        ? LossScale::kInitial
                        : 1;
-    if (!options_.resume.empty()) resume();
-    if (options_.start_epoch >= 0) position_ = {.epoch = options_.start_epoch, .best = position_.best};
+    if (!checkpoint.empty()) resume(checkpoint);
+    if (options_.start_epoch >= 0) iteration_ = options_.start_epoch * batches_;
     if (comm_.size() > 1) {
       reducer_ = std::make_unique<Reducer>(network_->parameters(), *optimizer_, comm_.duplicate());
       if (options_.sync_bn) {
@@ -100,143 +94,146 @@ class Trainer {
         network_->sync = statistics_comm_.get();
       }
     }
-    prepare_output();
-    if (position_.epoch >= options_.epochs)
-      say("nothing to do: {} epochs are done, and --epochs is {}", position_.epoch, options_.epochs);
-    if (options_.use_vdl && is_first())
-      log_ = std::make_unique<VisualDLWriter>(options_.output_dir, options_.resume.empty()
-                                                                       ? VisualDLWriter::Mode::kNew
-                                                                       : VisualDLWriter::Mode::kContinue);
-    std::signal(SIGINT, ask_to_stop);
-    std::signal(SIGTERM, ask_to_stop);
-    while (position_.epoch < options_.epochs) {
-      if (!train_epoch()) return 128 + stop_signal;
-      share_statistics();
-      const Accuracy result = evaluate();
-      const double accuracy = report(result);
-      if (log_) {
-        log_->add_scalar("eval/top1", position_.epoch, result.acc1());
-        log_->add_scalar("eval/top5", position_.epoch, result.acc5());
-      }
-      const bool is_best = accuracy > position_.best;
-      position_.best = std::max(position_.best, accuracy);
-      std::vector<std::string> stems = {fmt::format("model_{}", position_.epoch), "latest"};
-      if (is_best) stems.push_back("best");
-      ++position_.epoch;
-      position_.iteration = 0;
-      save(stems);
-    }
-    if (network_->is_quantized()) export_quantized();
-    return 0;
-  }
-
- private:
-  bool is_first() const { return comm_.rank() == 0; }
-
-  template <class... Args>
-  void say(fmt::format_string<Args...> format, Args&&... args) const {
-    if (!is_first()) return;
-    fmt::print(format, std::forward<Args>(args)...);
-    fmt::print("\n");
-    std::fflush(stdout);
-  }
-  template <class... Args>
-  void warn(fmt::format_string<Args...> format, Args&&... args) const {
-    fmt::print(stderr, "octet: warning: {}\n", fmt::format(format, std::forward<Args>(args)...));
-  }
-
-  // Processes of this machine.
-  int local_size() const {
-    const char* size = std::getenv("OMPI_COMM_WORLD_LOCAL_SIZE");
-    return size ? std::max(std::atoi(size), 1) : comm_.size();
-  }
-
-  void open_data() {
-    validation_ = open_dataset(options_.data_path, "val");
-    if (!validation_.has_labels()) fail("{}: the pictures to evaluate on have no labels", options_.data_path);
-    classes_ = validation_.class_count();
-    if (options_.test_only) return;
-    Dataset training = open_dataset(options_.data_path, "train");
-    check_same_classes(training, validation_);
-    classes_ = std::max(classes_, training.class_count());
-    LoaderOptions loader;
-    loader.batch_size = options_.batch_size;
-    loader.workers = options_.workers >= 0 ? options_.workers : threads_;
-    loader.seed = options_.seed;
-    loader.rank = comm_.rank();
-    loader.world = comm_.size();
-    loader_ = std::make_unique<TrainLoader>(std::move(training), options_.transform, loader);
-  }
-
-  // The network, with the weights of a checkpoint where one is given.
-  void build() {
-    fs::path weights;
-    if (!options_.resume.empty()) {
-      checkpoint_ = find_checkpoint(options_.resume);
-      weights = checkpoint_;
-    } else if (!options_.pretrained.empty()) {
-      weights = find_parameters(options_.pretrained, {"best", "latest"});
-    }
-    paddle::StateDict state;
-    if (!weights.empty()) state = paddle::load_state_dict(weights);
-    Graph graph;
-    if (!options_.model_dir.empty()) {
-      graph = models::load_inference_model(options_.model_dir).graph;
-      if (!weights.empty()) load_parameters(graph, state, weights, names_, false);
-    } else {
-      const bool is_continued = !options_.resume.empty() || options_.test_only;
-      std::int64_t classes = options_.num_classes;
-      if (classes == 0)
-        classes = is_continued && !weights.empty()
-                      ? models::num_classes_of(state, options_.model, weights.string())
-                      : classes_;
-      graph = models::build_model(options_.model, {.num_classes = classes,
-                                                   .img_size = options_.img_size,
-                                                   .width = options_.width,
-                                                   .seed = options_.seed});
-      if (!weights.empty() && load_parameters(graph, state, weights, names_, !is_continued))
-        warn("{} is for {} classes: the last layer starts anew for {}", weights.string(),
-             models::num_classes_of(state, options_.model, weights.string()), classes);
-    }
-    const std::int64_t classes = graph.value(graph.outputs.at(0)).shape.back();
-    if (classes >= 0 && classes < classes_)
-      fail("{}: the data has {} classes, and the network {}; give --num-classes {}", options_.data_path,
-           classes_, classes, classes_);
-    network_ = std::make_unique<Network>(std::move(graph), device_);
-    network_->quantize(state);
-    if (!options_.resume.empty() && options_.quant.enabled && !network_->is_quantized())
-      fail("--resume {}: this run is not quantization-aware; begin one with --pretrained {} --pact_quant",
-           options_.resume, options_.resume);
-    network_->precision = choose_precision(options_, device_);
-    network_->step = {.seed = options_.seed, .rank = comm_.rank(), .world = comm_.size()};
-    const Precision& precision = network_->precision;
-    if (precision.rounded && is_first())
-      warn(
-          "this CPU has no fast {} arithmetic: operands are rounded to it and computed with in float32, "
-          "which gives "
-          "the same numbers up to the order of summation, but is not faster",
-          precision.dtype == at::kHalf ? "float16" : "bfloat16");
+    if (is_first()) prepare_run_folder(options_);
+    log_.start_curves();
   }
 
   // Learned ranges begin with what the first batch shows. A network that was not trained before has no
   // statistics yet, so it is looked at in training mode.
   void start_quantization() {
-    loader_->start_epoch(0);
-    const std::optional<TrainBatch> batch = loader_->next();
+    data_.loader->start_epoch(0);
+    const std::optional<TrainBatch> batch = data_.loader->next();
     check(batch.has_value(), "a loader has no first batch");
     network_->training = options_.pretrained.empty() && options_.model_dir.empty();
     network_->quantize(options_.quant, view_in_torch(batch->pixels));
   }
 
-  // The int8 model, under the name that says how it was made and under the one that pipelines look for.
-  void export_quantized() const {
-    if (!is_first()) return;
-    Graph graph = network_->deployed();
-    models::to_inference(graph, /*softmax=*/true);
-    const fs::path folder = options_.output_dir;
-    for (const std::string stem : {"qat_inference", "inference"})
-      paddle::save_model(graph, {folder / (stem + ".pdmodel"), folder / (stem + ".pdiparams")});
-    say("wrote {} and .pdiparams", (folder / "qat_inference.pdmodel").string());
+  void resume(const fs::path& checkpoint) {
+    const Position position = load_optimizer(checkpoint, *network_, *optimizer_, names_);
+    iteration_ = position.epoch * batches_ + std::min(position.iteration, batches_);
+    best_ = position.best;
+    scale_.good_steps = position.good_steps;
+    if (scale_.scale > 1) scale_.scale = position.loss_scale;
+    log_.say(fmt::format("resuming from {} at epoch {}, iteration {}", checkpoint.string(), position.epoch,
+                         position.iteration));
+  }
+
+  std::string nothing_to_do() const {
+    if (options_.iters > 0)
+      return fmt::format("nothing to do: {} iterations are done, and --iters is {}", iteration_, total_);
+    return fmt::format("nothing to do: {} epochs are done, and --epochs is {}", epoch(), options_.epochs);
+  }
+
+  // To the end of the epoch or of the run. False: someone asked to stop.
+  bool train_epoch() {
+    network_->training = true;
+    const std::int64_t epochs = (total_ + batches_ - 1) / batches_;
+    const auto frozen = static_cast<std::int64_t>(options_.quant.freeze_share * static_cast<double>(epochs));
+    network_->freeze_statistics = network_->is_quantized() && epoch() > 0 && epoch() >= epochs - frozen;
+    data_.loader->start_epoch(epoch(), iteration_of_epoch());
+    const std::int64_t end = std::min((epoch() + 1) * batches_, total_);
+    log_.start_anew();
+    Clock::time_point start = Clock::now();
+    while (iteration_ < end) {
+      const std::optional<TrainBatch> batch = data_.loader->next();
+      check(batch.has_value(), "an epoch has fewer batches than its loader says");
+      const TrainingLog::Place place{epoch(), iteration_of_epoch(), iteration_};
+      for (const std::string& message : batch->broken) reporter_.warning(message + "; skipped");
+      if (place.iteration == 0) log_.pictures(*batch, place.epoch);
+      const double reader_seconds = seconds_since(start);
+      const double rate = learning_rate(options_, iteration_, batches_);
+      TrainingLog::Step done = step(*batch, rate);
+      done.reader_seconds = reader_seconds;
+      done.seconds = seconds_since(start);
+      start = Clock::now();
+      log_.add(done);
+      if (log_.is_due(place)) {
+        log_.print(place, rate);
+        start = Clock::now();
+      }
+      const bool stops = should_stop();
+      if (stops || iteration_ + 1 == end) check_weights();
+      ++iteration_;
+      if (!stops) continue;
+      save({"latest"});
+      log_.say(fmt::format("stopped at epoch {}, iteration {}: latest.* is saved; go on with --resume {}",
+                           place.epoch, place.iteration + 1, options_.output_dir));
+      return false;
+    }
+    return true;
+  }
+
+  // In one process or in all.
+  bool should_stop() {
+    double asked = stop_ ? 1 : 0;
+    if (comm_.size() > 1) comm_.all_reduce(std::span<double>(&asked, 1));
+    return asked != 0;
+  }
+
+  TrainingLog::Step step(const TrainBatch& batch, double rate) {
+    network_->step.number = iteration_;
+    optimizer_->clear_gradients();
+    const at::Tensor labels = at::tensor(batch.labels, at::kLong).to(device_);
+    last_pixels_ = batch.pixels;
+    const at::Tensor scores = network_->forward(view_in_torch(batch.pixels)).to(at::kFloat);
+    const at::Tensor loss =
+        at::cross_entropy_loss(scores, labels, {}, at::Reduction::Mean, -100, options_.label_smoothing);
+    const double value = loss.item<double>();
+    if (!std::isfinite(value)) stop_here(fmt::format("the loss is {}", value));
+    if (reducer_) reducer_->start();
+    (scale_.scale == 1 ? loss : loss * scale_.scale).backward();
+    if (reducer_) reducer_->finish();
+    update(rate);
+
+    const auto samples = static_cast<std::int64_t>(batch.labels.size());
+    const at::Tensor best = std::get<1>(scores.detach().topk(std::min<std::int64_t>(5, scores.size(1)), 1));
+    const at::Tensor hits = best.eq(labels.view({-1, 1}));
+    return {.loss = value * static_cast<double>(samples),
+            .top1 = hits.slice(1, 0, 1).sum().item<double>(),
+            .top5 = hits.sum().item<double>(),
+            .samples = samples};
+  }
+
+  // A step of the optimiser, unless the scaled gradients are no numbers any more.
+  void update(double rate) {
+    if (scale_.scale != 1 || network_->precision.dtype == at::kHalf) {
+      const at::NoGradGuard no_gradients;
+      at::Tensor& gradients = optimizer_->gradients();
+      gradients.mul_(1 / scale_.scale);
+      const bool finite = std::isfinite(gradients.sum().item<double>());
+      scale_.update(finite);
+      if (!finite) return;
+    }
+    optimizer_->step(rate);
+  }
+
+  // The step before a checkpoint may be the bad one: weights that are out of bounds are not saved.
+  void check_weights() {
+    const at::NoGradGuard no_gradients;
+    const bool training = std::exchange(network_->training, false);
+    const at::Tensor scores = network_->forward(view_in_torch(last_pixels_));
+    network_->training = training;
+    if (!at::isfinite(scores).all().item<bool>()) stop_here("the network's scores are no finite numbers");
+  }
+
+  // Training has gone wrong; what is saved stays.
+  [[noreturn]] void stop_here(const std::string& what) const {
+    const fs::path latest = fs::path(options_.output_dir) / "latest.pdparams";
+    fail(
+        "{} at epoch {}, iteration {}; {}. Try a smaller --lr, or a --warmup-epochs", what, epoch(),
+        iteration_of_epoch(),
+        fs::exists(latest) ? "the last good checkpoint is " + latest.string() : "there is no checkpoint yet");
+  }
+
+  void finish_epoch() {
+    const std::int64_t finished = (iteration_ - 1) / batches_;
+    share_statistics();
+    const Accuracy result = evaluate();
+    log_.evaluated(result, finished);
+    std::vector<std::string> stems = {fmt::format("model_{}", finished), "latest"};
+    if (result.acc1() > best_) stems.push_back("best");
+    best_ = std::max(best_, result.acc1());
+    save(stems);
   }
 
   // Processes see other data, so their statistics differ a little; they go on with the mean.
@@ -257,215 +254,54 @@ class Trainer {
     }
   }
 
-  void resume() {
-    position_ = load_optimizer(checkpoint_, *network_, *optimizer_, names_);
-    scale_.good_steps = position_.good_steps;
-    if (scale_.scale > 1) scale_.scale = position_.loss_scale;
-    say("resuming from {} at epoch {}, iteration {}", checkpoint_.string(), position_.epoch,
-        position_.iteration);
-  }
-
-  void prepare_output() const {
-    if (!is_first()) return;
-    make_directory(options_.output_dir);
-    AtomicFiles file;
-    file.begin(fs::path(options_.output_dir) / "deploy.yaml");
-    file.write(write_deploy_yaml(evaluation_of(options_.transform)));
-    file.commit();
-  }
-
-  void save(const std::vector<std::string>& stems) {
-    if (!is_first()) return;
-    position_.learning_rate = learning_rate(
-        options_, position_.epoch * loader_->batches() + position_.iteration, loader_->batches());
-    position_.loss_scale = scale_.scale;
-    position_.good_steps = scale_.good_steps;
-    std::vector<fs::path> prefixes;
-    for (const std::string& stem : stems) prefixes.push_back(fs::path(options_.output_dir) / stem);
-    save_checkpoint(prefixes, *network_, *optimizer_, position_, names_);
-  }
-
-  // The step before a checkpoint may be the bad one: weights that are out of bounds are not saved.
-  void check_weights() {
-    if (last_pixels_.empty()) return;
-    const at::NoGradGuard no_gradients;
-    const bool training = std::exchange(network_->training, false);
-    const at::Tensor scores = network_->forward(view_in_torch(last_pixels_));
-    network_->training = training;
-    if (!at::isfinite(scores).all().item<bool>()) stop_here("the network's scores are no finite numbers");
-  }
-
   Accuracy evaluate() {
     const EvaluateOptions options{.batch_size = std::min(options_.batch_size, 64),
                                   .workers = std::max(options_.workers >= 0 ? options_.workers : threads_, 1),
                                   .comm = &comm_,
-                                  .quiet = !is_first()};
+                                  .reporter = is_first() ? &reporter_ : nullptr};
     const Preprocess preprocess = evaluation_of(options_.transform);
-    if (device_.is_cuda()) return train::evaluate(*network_, validation_, preprocess, options);
-    return train::evaluate(network_->deployed(), validation_, preprocess, options, pool_);
+    if (device_.is_cuda()) return train::evaluate(*network_, data_.validation, preprocess, options);
+    return train::evaluate(network_->deployed(), data_.validation, preprocess, options, pool_);
   }
 
-  double report(const Accuracy& accuracy) const {
-    say(" * Acc@1 {:.4f} Acc@5 {:.4f}", accuracy.acc1(), accuracy.acc5());
-    return accuracy.acc1();
-  }
-
-  // False: a signal asked to stop.
-  bool train_epoch() {
-    network_->training = true;
-    network_->freeze_statistics =
-        network_->is_quantized() && position_.epoch > 0 &&
-        position_.epoch >= options_.epochs - static_cast<int>(options_.quant.freeze_share * options_.epochs);
-    loader_->start_epoch(position_.epoch, position_.iteration);
-    Window window;
-    Clock::time_point start = Clock::now();
-    for (;; ++position_.iteration) {
-      const std::optional<TrainBatch> batch = loader_->next();
-      if (!batch) {
-        check_weights();
-        return true;
-      }
-      for (const std::string& message : batch->broken) warn("{}; skipped", message);
-      if (log_ && position_.iteration == 0) log_pictures(*batch);
-      window.reader += seconds_since(start);
-      const double rate = step(*batch, window);
-      window.batch += seconds_since(start);
-      start = Clock::now();
-      ++window.steps;
-      if (position_.iteration % options_.print_freq == 0) {
-        print(window, rate);
-        window = {};
-        start = Clock::now();
-      }
-      if (should_stop()) {
-        check_weights();
-        ++position_.iteration;
-        save({"latest"});
-        say("stopped at epoch {}, iteration {}: latest.* is saved; go on with --resume {}", position_.epoch,
-            position_.iteration, options_.output_dir);
-        return false;
-      }
-    }
-  }
-
-  // In one process or in all.
-  bool should_stop() {
-    double signal = stop_signal;
-    if (comm_.size() > 1) comm_.all_reduce(std::span<double>(&signal, 1));
-    if (signal != 0 && stop_signal == 0) stop_signal = SIGTERM;
-    return signal != 0;
-  }
-
-  double step(const TrainBatch& batch, Window& window) {
-    const std::int64_t number = position_.epoch * loader_->batches() + position_.iteration;
-    const double rate = learning_rate(options_, number, loader_->batches());
-    network_->step.number = number;
-    optimizer_->clear_gradients();
-    const at::Tensor labels = at::tensor(batch.labels, at::kLong).to(device_);
-    last_pixels_ = batch.pixels;
-    const at::Tensor scores = network_->forward(view_in_torch(batch.pixels)).to(at::kFloat);
-    const at::Tensor loss =
-        at::cross_entropy_loss(scores, labels, {}, at::Reduction::Mean, -100, options_.label_smoothing);
-    const double value = loss.item<double>();
-    if (!std::isfinite(value)) stop_here(fmt::format("the loss is {}", value));
-    if (reducer_) reducer_->start();
-    (scale_.scale == 1 ? loss : loss * scale_.scale).backward();
-    if (reducer_) reducer_->finish();
-    update(rate);
-
-    const auto samples = static_cast<std::int64_t>(batch.labels.size());
-    const at::Tensor best = std::get<1>(scores.detach().topk(std::min<std::int64_t>(5, scores.size(1)), 1));
-    const at::Tensor hits = best.eq(labels.view({-1, 1}));
-    window.loss += value * static_cast<double>(samples);
-    window.top1 += hits.slice(1, 0, 1).sum().item<double>();
-    window.top5 += hits.sum().item<double>();
-    window.samples += samples;
-    return rate;
-  }
-
-  // A step of the optimiser, unless the scaled gradients are no numbers any more.
-  void update(double rate) {
-    if (scale_.scale != 1 || network_->precision.dtype == at::kHalf) {
-      const at::NoGradGuard no_gradients;
-      at::Tensor& gradients = optimizer_->gradients();
-      gradients.mul_(1 / scale_.scale);
-      const bool finite = std::isfinite(gradients.sum().item<double>());
-      scale_.update(finite);
-      if (!finite) return;
-    }
-    optimizer_->step(rate);
-  }
-
-  // Training has gone wrong; what is saved stays.
-  [[noreturn]] void stop_here(const std::string& what) const {
-    const fs::path latest = fs::path(options_.output_dir) / "latest.pdparams";
-    fail(
-        "{} at epoch {}, iteration {}; {}. Try a smaller --lr, or a --warmup-epochs", what, position_.epoch,
-        position_.iteration,
-        fs::exists(latest) ? "the last good checkpoint is " + latest.string() : "there is no checkpoint yet");
-  }
-
-  void print(const Window& window, double rate) {
-    double sums[] = {window.loss, window.top1, window.top5, static_cast<double>(window.samples)};
-    if (comm_.size() > 1) comm_.all_reduce(std::span<double>(sums));
-    const double n = sums[3], steps = static_cast<double>(window.steps);
-    say("[Epoch {}, iter: {}] top1: {:.5f}, top5: {:.5f}, lr: {:.5f}, loss: {:.5f}, avg_reader_cost: {:.5f} "
-        "sec, "
-        "avg_batch_cost: {:.5f} sec, avg_samples: {}, avg_ips: {:.5f} images/sec.",
-        position_.epoch, position_.iteration, sums[1] / n, sums[2] / n, rate, sums[0] / n,
-        window.reader / steps, window.batch / steps, n / steps, n / window.batch);
-    if (!log_) return;
-    const std::int64_t step = network_->step.number;
-    log_->add_scalar("train/loss", step, sums[0] / n);
-    log_->add_scalar("train/top1", step, sums[1] / n);
-    log_->add_scalar("train/top5", step, sums[2] / n);
-    log_->add_scalar("train/lr", step, rate);
-    log_->add_scalar("train/images_per_second", step, n / window.batch);
-  }
-
-  // The first pictures of a batch as the network sees them.
-  void log_pictures(const TrainBatch& batch) {
-    constexpr std::int64_t kPictures = 4;
-    const int size = options_.img_size;
-    const auto plane = static_cast<std::size_t>(size) * static_cast<std::size_t>(size);
-    for (std::int64_t i = 0; i < std::min(kPictures, batch.pixels.dim(0)); ++i) {
-      auto planes = batch.pixels.data<float>().subspan(static_cast<std::size_t>(i) * 3 * plane, 3 * plane);
-      Image image(size, size);
-      for (std::size_t p = 0; p < 3 * plane; ++p) {
-        const std::size_t c = p / plane;
-        const float value = planes[p] * options_.transform.std[c] + options_.transform.mean[c];
-        image.pixels[p % plane * 3 + c] =
-            static_cast<std::uint8_t>(std::clamp(value * 255 + 0.5f, 0.0f, 255.0f));
-      }
-      log_->add_image(fmt::format("train/input_{}", i), position_.epoch, image);
-    }
+  void save(const std::vector<std::string>& stems) {
+    if (!is_first()) return;
+    save_checkpoint(options_.output_dir, stems, *network_, *optimizer_,
+                    {.epoch = epoch(),
+                     .iteration = iteration_of_epoch(),
+                     .best = best_,
+                     .learning_rate = learning_rate(options_, iteration_, batches_),
+                     .loss_scale = scale_.scale,
+                     .good_steps = scale_.good_steps},
+                    names_);
   }
 
   const TrainOptions& options_;
   Comm& comm_;
+  Reporter& reporter_;
+  const std::atomic<bool>& stop_;
   const at::Device device_;
   const int threads_;
   ThreadPool pool_;  // of octet's runtime
   const CheckpointNames names_;
+  TrainingLog log_;
 
-  Dataset validation_;
-  std::int64_t classes_ = 0;  // in the data
-  std::unique_ptr<TrainLoader> loader_;
+  TrainingData data_;
   std::unique_ptr<Network> network_;
   std::unique_ptr<Optimizer> optimizer_;
   std::unique_ptr<Comm> statistics_comm_;
   std::unique_ptr<Reducer> reducer_;
-  Tensor last_pixels_;   // of the last step
-  fs::path checkpoint_;  // that is resumed
-  Position position_;
+  Tensor last_pixels_;  // of the last step
   LossScale scale_;
-  std::unique_ptr<VisualDLWriter> log_;
+  std::int64_t batches_ = 0;                // of an epoch
+  std::int64_t iteration_ = 0, total_ = 0;  // done, and to do, counted over all epochs
+  double best_ = -1;                        // accuracy so far; -1: none yet
 };
 
 }  // namespace
 
-int train(const TrainOptions& options, Comm& comm) {
-  return Trainer(options, comm).run();
+Outcome train(const TrainOptions& options, Comm& comm, Reporter& reporter, const std::atomic<bool>& stop) {
+  return Trainer(options, comm, reporter, stop).run();
 }
 
 }  // namespace octet::train

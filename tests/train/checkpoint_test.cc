@@ -62,7 +62,8 @@ void expect_same_tensors(Training& a, Training& b) {
 
 void save(const fs::path& prefix, Training& run, const Position& position = {},
           const CheckpointNames& names = kNames) {
-  save_checkpoint({prefix}, run.network, run.optimizer, position, names);
+  save_checkpoint(prefix.parent_path(), {prefix.filename().string()}, run.network, run.optimizer, position,
+                  names);
 }
 
 bool load(Graph& graph, const fs::path& path, const CheckpointNames& names, bool new_head) {

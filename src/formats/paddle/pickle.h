@@ -65,6 +65,8 @@ PyValue read(Bytes bytes, std::shared_ptr<const void> owner, std::string_view so
 
 // Writes protocol 4, without a memo: what Python wrote and octet read is written equal, not byte for byte.
 void save(const std::filesystem::path& path, const PyValue& value);
+// The same, together with other files.
+void add(AtomicFiles& files, const std::filesystem::path& path, const PyValue& value);
 
 // How deep collections may nest, in files that are read and written.
 constexpr int kMaxDepth = 32;

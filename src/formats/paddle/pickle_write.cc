@@ -11,13 +11,12 @@ namespace {
 // The names of opcodes are those of Python's pickletools.
 class Writer {
  public:
-  explicit Writer(const std::filesystem::path& path) : path_(path) { out_.begin(path); }
+  Writer(AtomicFiles& out, const std::filesystem::path& path) : path_(path), out_(out) { out_.begin(path); }
 
   void write(const PyValue& value) {
     out_.write(std::string_view("\x80\x04", 2));  // PROTO 4
     put(value, 0);
     out_.write(".");  // STOP
-    out_.commit();
   }
 
  private:
@@ -112,13 +111,19 @@ class Writer {
   }
 
   std::filesystem::path path_;
-  AtomicFiles out_;
+  AtomicFiles& out_;
 };
 
 }  // namespace
 
+void add(AtomicFiles& files, const std::filesystem::path& path, const PyValue& value) {
+  Writer(files, path).write(value);
+}
+
 void save(const std::filesystem::path& path, const PyValue& value) {
-  Writer(path).write(value);
+  AtomicFiles files;
+  add(files, path, value);
+  files.commit();
 }
 
 }  // namespace octet::pickle

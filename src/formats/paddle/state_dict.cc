@@ -165,7 +165,7 @@ StateDict load_state_dict(const std::filesystem::path& path) {
   return from_value(pickle::load(path), path.string());
 }
 
-void save_state_dict(const std::filesystem::path& path, const StateDict& state) {
+void add_state_dict(AtomicFiles& files, const std::filesystem::path& path, const StateDict& state) {
   PyDict dict, names;
   std::unordered_set<std::string_view> known;
   for (const StateDict::Item& item : state.items) {
@@ -177,7 +177,13 @@ void save_state_dict(const std::filesystem::path& path, const StateDict& state) 
   for (const StateDict::ParameterName& entry : state.parameter_names)
     if (known.count(entry.name)) names.entries.push_back({{entry.name}, {entry.parameter}});
   if (!names.entries.empty()) dict.entries.push_back({{std::string(kParameterNames)}, {std::move(names)}});
-  pickle::save(path, {std::move(dict)});
+  pickle::add(files, path, {std::move(dict)});
+}
+
+void save_state_dict(const std::filesystem::path& path, const StateDict& state) {
+  AtomicFiles files;
+  add_state_dict(files, path, state);
+  files.commit();
 }
 
 }  // namespace octet::paddle

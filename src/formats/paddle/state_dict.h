@@ -44,5 +44,7 @@ StateDict read_state_dict(Bytes bytes, std::shared_ptr<const void> owner, std::s
 
 // paddle.load and set_state_dict of Paddle 2.6 and 3.3 take the file.
 void save_state_dict(const std::filesystem::path& path, const StateDict& state);
+// The same, together with other files.
+void add_state_dict(AtomicFiles& files, const std::filesystem::path& path, const StateDict& state);
 
 }  // namespace octet::paddle

@@ -1,0 +1,16 @@
+#include "train/export.h"
+
+#include "formats/paddle/model_io.h"
+#include "models/inference.h"
+
+namespace octet::train {
+
+std::filesystem::path export_quantized(const Network& network, const std::filesystem::path& folder) {
+  Graph graph = network.deployed();
+  models::to_inference(graph, /*softmax=*/true);
+  for (const std::string stem : {"qat_inference", "inference"})
+    paddle::save_model(graph, {folder / (stem + ".pdmodel"), folder / (stem + ".pdiparams")});
+  return folder / "qat_inference.pdmodel";
+}
+
+}  // namespace octet::train

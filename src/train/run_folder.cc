@@ -1,0 +1,17 @@
+#include "train/run_folder.h"
+
+#include "base/file.h"
+#include "data/deploy_yaml.h"
+
+namespace octet::train {
+
+void prepare_run_folder(const TrainOptions& options) {
+  const std::filesystem::path folder = options.output_dir;
+  make_directory(folder);
+  AtomicFiles files;
+  files.begin(folder / "deploy.yaml");
+  files.write(write_deploy_yaml(evaluation_of(options.transform)));
+  files.commit();
+}
+
+}  // namespace octet::train

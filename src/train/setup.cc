@@ -1,0 +1,94 @@
+#include "train/setup.h"
+
+#include "models/inference_model.h"
+#include "models/models.h"
+#include "models/names.h"
+#include "train/device.h"
+
+namespace octet::train {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+// A network of the zoo, for as many classes as the options, the checkpoint or the data say.
+Graph build_graph(const TrainOptions& options, const paddle::StateDict& state, const fs::path& weights,
+                  std::int64_t classes_of_data, const CheckpointNames& names, Reporter& reporter) {
+  const bool is_continued = !options.resume.empty() || options.test_only;
+  std::int64_t classes = options.num_classes;
+  if (classes == 0)
+    classes = is_continued && !weights.empty()
+                  ? models::num_classes_of(state, options.model, weights.string())
+                  : classes_of_data;
+  Graph graph = models::build_model(
+      options.model,
+      {.num_classes = classes, .img_size = options.img_size, .width = options.width, .seed = options.seed});
+  if (!weights.empty() && load_parameters(graph, state, weights, names, !is_continued))
+    reporter.warning(fmt::format("{} is for {} classes: the last layer starts anew for {}", weights.string(),
+                                 models::num_classes_of(state, options.model, weights.string()), classes));
+  return graph;
+}
+
+}  // namespace
+
+CheckpointNames names_of(const TrainOptions& options) {
+  return {options.model_dir.empty() ? options.model : "", options.names};
+}
+
+TrainingData open_data(const TrainOptions& options, const Comm& comm, int workers) {
+  TrainingData data;
+  const std::string& path = options.data_path;
+  data.validation = open_dataset(path, "val");
+  if (!data.validation.has_labels()) fail("{}: the pictures to evaluate on have no labels", path);
+  data.classes = data.validation.class_count();
+  if (options.test_only) return data;
+  Dataset training = open_dataset(options.data_path, "train");
+  check_same_classes(training, data.validation);
+  data.classes = std::max(data.classes, training.class_count());
+  data.loader = std::make_unique<TrainLoader>(std::move(training), options.transform,
+                                              LoaderOptions{.batch_size = options.batch_size,
+                                                            .workers = workers,
+                                                            .seed = options.seed,
+                                                            .rank = comm.rank(),
+                                                            .world = comm.size()});
+  return data;
+}
+
+Start build_network(const TrainOptions& options, std::int64_t classes, at::Device device, const Comm& comm,
+                    const CheckpointNames& names, Reporter& reporter) {
+  Start start;
+  fs::path weights;
+  if (!options.resume.empty())
+    weights = start.checkpoint = find_checkpoint(options.resume);
+  else if (!options.pretrained.empty())
+    weights = find_parameters(options.pretrained, {"best", "latest"});
+  paddle::StateDict state;
+  if (!weights.empty()) state = paddle::load_state_dict(weights);
+  Graph graph;
+  if (options.model_dir.empty()) {
+    graph = build_graph(options, state, weights, classes, names, reporter);
+  } else {
+    graph = models::load_inference_model(options.model_dir).graph;
+    if (!weights.empty()) load_parameters(graph, state, weights, names, false);
+  }
+  const std::int64_t scores = graph.value(graph.outputs.at(0)).shape.back();
+  if (scores >= 0 && scores < classes)
+    fail("{}: the data has {} classes, and the network {}; give --num-classes {}", options.data_path, classes,
+         scores, classes);
+  start.network = std::make_unique<Network>(std::move(graph), device);
+  start.network->quantize(state);
+  if (!options.resume.empty() && options.quant.enabled && !start.network->is_quantized())
+    fail("--resume {}: this run is not quantization-aware; begin one with --pretrained {} --pact_quant",
+         options.resume, options.resume);
+  const Precision precision = choose_precision(options, device);
+  start.network->precision = precision;
+  start.network->step = {.seed = options.seed, .rank = comm.rank(), .world = comm.size()};
+  if (precision.rounded && comm.rank() == 0)
+    reporter.warning(fmt::format(
+        "this CPU has no fast {} arithmetic: operands are rounded to it and computed with in float32, which "
+        "gives the same numbers up to the order of summation, but is not faster",
+        precision.dtype == at::kHalf ? "float16" : "bfloat16"));
+  return start;
+}
+
+}  // namespace octet::train

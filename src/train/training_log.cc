@@ -1,0 +1,83 @@
+#include "train/training_log.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace octet::train {
+
+TrainingLog::TrainingLog(const TrainOptions& options, Comm& comm, Reporter& reporter)
+    : options_(options), comm_(comm), reporter_(reporter) {}
+
+void TrainingLog::start_curves() {
+  if (options_.use_vdl && comm_.rank() == 0)
+    curves_ = std::make_unique<VisualDLWriter>(options_.output_dir, options_.resume.empty()
+                                                                        ? VisualDLWriter::Mode::kNew
+                                                                        : VisualDLWriter::Mode::kContinue);
+}
+
+void TrainingLog::say(const std::string& line) const {
+  if (comm_.rank() == 0) reporter_.line(line);
+}
+
+void TrainingLog::start_anew() {
+  sums_ = {};
+  steps_ = 0;
+}
+
+void TrainingLog::add(const Step& step) {
+  sums_.loss += step.loss;
+  sums_.top1 += step.top1;
+  sums_.top5 += step.top5;
+  sums_.samples += step.samples;
+  sums_.reader_seconds += step.reader_seconds;
+  sums_.seconds += step.seconds;
+  ++steps_;
+}
+
+void TrainingLog::print(const Place& place, double learning_rate) {
+  double sums[] = {sums_.loss, sums_.top1, sums_.top5, static_cast<double>(sums_.samples)};
+  if (comm_.size() > 1) comm_.all_reduce(std::span<double>(sums));
+  const double n = sums[3], steps = static_cast<double>(steps_);
+  const double loss = sums[0] / n, top1 = sums[1] / n, top5 = sums[2] / n, speed = n / sums_.seconds;
+  say(
+      fmt::format("[Epoch {}, iter: {}] top1: {:.5f}, top5: {:.5f}, lr: {:.5f}, loss: {:.5f}, "
+                  "avg_reader_cost: {:.5f} sec, avg_batch_cost: {:.5f} sec, avg_samples: {}, avg_ips: {:.5f} "
+                  "images/sec.",
+                  place.epoch, place.iteration, top1, top5, learning_rate, loss, sums_.reader_seconds / steps,
+                  sums_.seconds / steps, n / steps, speed));
+  start_anew();
+  if (!curves_) return;
+  curves_->add_scalar("train/loss", place.number, loss);
+  curves_->add_scalar("train/top1", place.number, top1);
+  curves_->add_scalar("train/top5", place.number, top5);
+  curves_->add_scalar("train/lr", place.number, learning_rate);
+  curves_->add_scalar("train/images_per_second", place.number, speed);
+}
+
+void TrainingLog::evaluated(const Accuracy& accuracy, std::int64_t epoch) {
+  say(fmt::format(" * Acc@1 {:.4f} Acc@5 {:.4f}", accuracy.acc1(), accuracy.acc5()));
+  if (!curves_) return;
+  curves_->add_scalar("eval/top1", epoch, accuracy.acc1());
+  curves_->add_scalar("eval/top5", epoch, accuracy.acc5());
+}
+
+void TrainingLog::pictures(const TrainBatch& batch, std::int64_t epoch) {
+  if (!curves_) return;
+  constexpr std::int64_t kPictures = 4;
+  const int size = options_.img_size;
+  const auto plane = static_cast<std::size_t>(size) * static_cast<std::size_t>(size);
+  for (std::int64_t i = 0; i < std::min(kPictures, batch.pixels.dim(0)); ++i) {
+    auto planes = batch.pixels.data<float>().subspan(static_cast<std::size_t>(i) * 3 * plane, 3 * plane);
+    Image image(size, size);
+    for (std::size_t p = 0; p < 3 * plane; ++p) {
+      const std::size_t c = p / plane;
+      const float value = planes[p] * options_.transform.std[c] + options_.transform.mean[c];
+      image.pixels[p % plane * 3 + c] =
+          static_cast<std::uint8_t>(std::clamp(value * 255 + 0.5f, 0.0f, 255.0f));
+    }
+    curves_->add_image(fmt::format("train/input_{}", i), epoch, image);
+  }
+}
+
+}  // namespace octet::train

@@ -1,0 +1,50 @@
+#pragma once
+#include <memory>
+
+#include "base/reporter.h"
+#include "comm/comm.h"
+#include "data/loader.h"
+#include "metrics/accuracy.h"
+#include "report/visualdl.h"
+#include "train/options.h"
+
+namespace octet::train {
+
+// What a run says while it goes on: a line every print_freq steps, with means since the last one, and the
+// result of each evaluation; the same as curves for VisualDL where that is wanted. The first process speaks
+// for all.
+class TrainingLog {
+ public:
+  // Sums over the samples of a step, and how long it took.
+  struct Step {
+    double loss = 0, top1 = 0, top5 = 0;
+    std::int64_t samples = 0;
+    double reader_seconds = 0, seconds = 0;  // until the batch was there, and altogether
+  };
+  // Where the run is, counted in two ways.
+  struct Place {
+    std::int64_t epoch = 0, iteration = 0;  // of the epoch
+    std::int64_t number = 0;                // of the run
+  };
+
+  TrainingLog(const TrainOptions& options, Comm& comm, Reporter& reporter);
+
+  void start_anew();  // the means
+  void add(const Step& step);
+  bool is_due(const Place& place) const { return place.iteration % options_.print_freq == 0; }
+  void print(const Place& place, double learning_rate);
+  void pictures(const TrainBatch& batch, std::int64_t epoch);  // the first ones, as the network sees them
+  void evaluated(const Accuracy& accuracy, std::int64_t epoch);
+  void say(const std::string& line) const;
+  void start_curves();  // for VisualDL, if the options want them
+
+ private:
+  const TrainOptions& options_;
+  Comm& comm_;
+  Reporter& reporter_;
+  Step sums_;
+  std::int64_t steps_ = 0;
+  std::unique_ptr<VisualDLWriter> curves_;
+};
+
+}  // namespace octet::train
