@@ -1,6 +1,6 @@
 #include "kernels/quantizer.h"
 
-#include "kernels/ref/clones.h"
+#include "base/clones.h"
 
 namespace octet {
 

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/clones.h"
 #include "graph/builder.h"
 #include "graph/ops/geometry.h"
-#include "kernels/ref/clones.h"
 #include "runtime/executor.h"
 
 namespace octet::quant {

@@ -4,8 +4,8 @@
 #include <cmath>
 #include <mutex>
 
+#include "base/clones.h"
 #include "base/error.h"
-#include "kernels/ref/clones.h"
 
 namespace octet::quant {
 

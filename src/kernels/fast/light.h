@@ -1,12 +1,10 @@
 #pragma once
+#include "kernels/blocks.h"
 #include "kernels/fast/fast.h"
-#include "kernels/ref/blocks.h"
 #include "kernels/simd/simd.h"
 
 // What the files of the light kernels share.
 namespace octet::fast {
-
-using ref::for_blocks;
 
 // The families; light.cc lists them.
 std::vector<Implementation> elementwise();

@@ -1,40 +1,20 @@
 #include "kernels/ref/activation.h"
 
-#include "kernels/ref/blocks.h"
-#include "kernels/ref/clones.h"
+#include "kernels/blocks.h"
 #include "kernels/ref/ref.h"
 
 namespace octet::ref {
 
 namespace {
 
-// run(x, y, count) for blocks of the tensor.
-template <class Run>
-void map_runs(const KernelArgs& args, const Run& run) {
-  const float* x = args.inputs[0]->data<float>().data();
-  float* y = args.outputs[0].mutable_data<float>().data();
-  for_blocks(args.pool, args.outputs[0].size(),
-             [&](std::int64_t begin, std::int64_t end) { run(x + begin, y + begin, end - begin); });
-}
-
+// y[i] = function(x[i]).
 template <class Function>
 void map(const KernelArgs& args, const Function& function) {
-  map_runs(args, [&](const float* x, float* y, std::int64_t count) {
-    for (std::int64_t i = 0; i < count; ++i) y[i] = function(x[i]);
+  const float* x = args.inputs[0]->data<float>().data();
+  float* y = args.outputs[0].mutable_data<float>().data();
+  for_blocks(args.pool, args.outputs[0].size(), [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i) y[i] = function(x[i]);
   });
-}
-
-// The functions with an exponential spend their time in fused multiply-adds.
-OCTET_CLONES void exp_run(const float* x, float* y, std::int64_t count) {
-  for (std::int64_t i = 0; i < count; ++i) y[i] = exp_of(x[i]);
-}
-
-OCTET_CLONES void sigmoid_run(const float* x, float* y, std::int64_t count) {
-  for (std::int64_t i = 0; i < count; ++i) y[i] = sigmoid_of(x[i]);
-}
-
-OCTET_CLONES void swish_run(const float* x, float* y, std::int64_t count, float beta) {
-  for (std::int64_t i = 0; i < count; ++i) y[i] = swish_of(x[i], beta);
 }
 
 float attr_or_input(const KernelArgs& args, std::string_view name, std::size_t i) {
@@ -48,7 +28,7 @@ void relu(const KernelArgs& args) {
 }
 
 void sigmoid(const KernelArgs& args) {
-  map_runs(args, sigmoid_run);
+  map(args, sigmoid_of);
 }
 
 void tanh(const KernelArgs& args) {
@@ -56,7 +36,7 @@ void tanh(const KernelArgs& args) {
 }
 
 void exp(const KernelArgs& args) {
-  map_runs(args, exp_run);
+  map(args, exp_of);
 }
 
 void sqrt(const KernelArgs& args) {
@@ -90,7 +70,7 @@ void hard_swish(const KernelArgs& args) {
 
 void swish(const KernelArgs& args) {
   float beta = attr<float>(args.node, "beta");
-  map_runs(args, [=](const float* x, float* y, std::int64_t count) { swish_run(x, y, count, beta); });
+  map(args, [=](float x) { return swish_of(x, beta); });
 }
 
 void gelu(const KernelArgs& args) {

@@ -3,7 +3,7 @@
 #include <type_traits>
 
 #include "graph/ops/infer.h"
-#include "kernels/ref/blocks.h"
+#include "kernels/blocks.h"
 #include "kernels/ref/epilogue.h"
 #include "kernels/ref/ref.h"
 #include "kernels/ref/strides.h"
@@ -12,89 +12,30 @@ namespace octet::ref {
 
 namespace {
 
-// The output as rows of `dims.back()` elements; an operand's stride is 0 where it is broadcast. Neighbouring
-// dims along which both operands simply go on are joined, so a row is as long as can be.
-struct BinaryLoop {
-  Shape dims, x_strides, y_strides;
-};
-
-BinaryLoop plan(const ops::Broadcast& shapes) {
-  Shape x_strides = broadcast_strides(shapes.x), y_strides = broadcast_strides(shapes.y);
-  BinaryLoop loop;
-  for (std::size_t i = 0; i < shapes.out.size(); ++i) {
-    std::int64_t size = shapes.out[i];
-    if (size == 1) continue;
-    bool joins = !loop.dims.empty() && loop.x_strides.back() == x_strides[i] * size &&
-                 loop.y_strides.back() == y_strides[i] * size;
-    if (joins) {
-      loop.dims.back() *= size;
-      loop.x_strides.back() = x_strides[i];
-      loop.y_strides.back() = y_strides[i];
-    } else {
-      loop.dims.push_back(size);
-      loop.x_strides.push_back(x_strides[i]);
-      loop.y_strides.push_back(y_strides[i]);
-    }
-  }
-  if (loop.dims.empty()) return {{1}, {0}, {0}};
-  return loop;
-}
-
-template <class T, class Function>
-void binary_row(const T* x, bool x_moves, const T* y, bool y_moves, T* z, std::int64_t size,
-                const Function& function) {
-  if (x_moves && y_moves) {
-    for (std::int64_t i = 0; i < size; ++i) z[i] = function(x[i], y[i]);
-  } else if (x_moves) {
-    for (std::int64_t i = 0; i < size; ++i) z[i] = function(x[i], *y);
-  } else {
-    for (std::int64_t i = 0; i < size; ++i) z[i] = function(*x, y_moves ? y[i] : *y);
-  }
-}
-
-// Calls store(values, count, index of the first in z) for pieces of the result.
-template <class T, class Function, class StorePiece>
-void binary_typed(const KernelArgs& args, const Function& function, const StorePiece& store) {
+// store(i, function(x, y)) for each element i of the result, where x and y are broadcast to its shape.
+template <class T, class Function, class StoreOne>
+void binary(const KernelArgs& args, const Function& function, const StoreOne& store) {
   const Tensor &x = *args.inputs[0], &y = *args.inputs[1];
-  if (args.outputs[0].size() == 0) return;
-  BinaryLoop loop = plan(ops::broadcast(x.shape(), y.shape(), attr<std::int64_t>(args.node, "axis")));
-  std::size_t last = loop.dims.size() - 1;
-  std::int64_t row = loop.dims[last], x_step = loop.x_strides[last], y_step = loop.y_strides[last];
+  ops::Broadcast shapes = ops::broadcast(x.shape(), y.shape(), attr<std::int64_t>(args.node, "axis"));
+  Shape x_strides = broadcast_strides(shapes.x), y_strides = broadcast_strides(shapes.y);
+  std::size_t rank = shapes.out.size();
   const T *x_data = x.data<T>().data(), *y_data = y.data<T>().data();
   for_blocks(args.pool, args.outputs[0].size(), [&](std::int64_t begin, std::int64_t end) {
-    std::vector<T> values(static_cast<std::size_t>(end - begin));
-    std::int64_t first = begin;
-    while (begin < end) {  // a block may begin and end inside a row
-      std::int64_t index = begin / row, column = begin % row;
-      std::int64_t size = std::min(row - column, end - begin);
-      binary_row(x_data + offset_of(index, loop.dims, loop.x_strides, last) + column * x_step, x_step != 0,
-                 y_data + offset_of(index, loop.dims, loop.y_strides, last) + column * y_step, y_step != 0,
-                 values.data() + begin - first, size, function);
-      begin += size;
-    }
-    store(values.data(), end - first, first);
+    for (std::int64_t i = begin; i < end; ++i)
+      store(i, function(x_data[offset_of(i, shapes.out, x_strides, rank)],
+                        y_data[offset_of(i, shapes.out, y_strides, rank)]));
   });
 }
 
 template <class T, class Function>
 void binary_plain(const KernelArgs& args, const Function& function) {
   T* z = args.outputs[0].mutable_data<T>().data();
-  binary_typed<T>(args, function, [&](const T* values, std::int64_t count, std::int64_t index) {
-    std::copy_n(values, count, z + index);
-  });
-}
-
-// add and mul have an epilogue, on floats.
-template <class Function>
-void binary_with_epilogue(const KernelArgs& args, const Function& function) {
-  if (args.inputs[0]->dtype() == DType::kInt32) return binary_plain<std::int32_t>(args, function);
-  if (args.inputs[0]->dtype() == DType::kInt64) return binary_plain<std::int64_t>(args, function);
-  binary_typed<float>(args, function, Store(args, nullptr, args.input(2)));
+  binary<T>(args, function, [=](std::int64_t i, T value) { z[i] = value; });
 }
 
 template <class Function>
 void binary(const KernelArgs& args, const Function& function) {
-  switch (args.outputs[0].dtype()) {
+  switch (args.inputs[0]->dtype()) {
     case DType::kFloat32:
       return binary_plain<float>(args, function);
     case DType::kInt32:
@@ -104,6 +45,27 @@ void binary(const KernelArgs& args, const Function& function) {
     default:
       check(false, "the op table lets only these dtypes through");
   }
+}
+
+// add and mul have an epilogue, on floats.
+template <class Function>
+void binary_with_epilogue(const KernelArgs& args, const Function& function) {
+  if (args.inputs[0]->dtype() != DType::kFloat32) return binary(args, function);
+  Store store(args, nullptr, args.input(2));
+  binary<float>(args, function, [&](std::int64_t i, float value) { store(value, i); });
+}
+
+// The same on what integers stand for: each times its step.
+template <class Function>
+void binary_of_integers(const KernelArgs& args, const Function& function) {
+  float x_step = args.inputs[2]->data<float>()[0], y_step = args.inputs[3]->data<float>()[0];
+  Store store(args, nullptr, args.input(4));
+  binary<std::int8_t>(
+      args,
+      [&](std::int8_t x, std::int8_t y) {
+        return function(static_cast<float>(x) * x_step, static_cast<float>(y) * y_step);
+      },
+      [&](std::int64_t i, float value) { store(value, i); });
 }
 
 // Integers wrap around; in C++ only unsigned ones do.
@@ -217,6 +179,14 @@ void scale(const KernelArgs& args) {
     default:
       check(false, "the op table lets only these dtypes through");
   }
+}
+
+void qadd(const KernelArgs& args) {
+  binary_of_integers(args, [](float x, float y) { return x + y; });
+}
+
+void qmul(const KernelArgs& args) {
+  binary_of_integers(args, [](float x, float y) { return x * y; });
 }
 
 void cast(const KernelArgs& args) {

@@ -1,11 +1,37 @@
 #include "graph/ops/matmul.h"
 
 #include "kernels/ref/epilogue.h"
-#include "kernels/ref/multiply.h"
 #include "kernels/ref/ref.h"
 #include "kernels/ref/strides.h"
 
 namespace octet::ref {
+namespace {
+
+// A matrix somewhere in memory.
+template <class T>
+struct Matrix {
+  const T* data;
+  std::int64_t rows, columns;
+  bool transposed = false;  // column after column
+
+  T operator()(std::int64_t row, std::int64_t column) const {
+    return transposed ? data[column * rows + row] : data[row * columns + column];
+  }
+};
+
+// finish(the sum over k, in order, of a[row, k] * b[k, column], row, column) for each element of a*b.
+template <class Sum, class T, class Finish>
+void multiply(const Matrix<T>& a, const Matrix<T>& b, ThreadPool& pool, const Finish& finish) {
+  pool.parallel_for(a.rows, [&](std::int64_t row) {
+    for (std::int64_t column = 0; column < b.columns; ++column) {
+      Sum sum = 0;
+      for (std::int64_t k = 0; k < a.columns; ++k) sum = multiply_add(a(row, k), b(k, column), sum);
+      finish(sum, row, column);
+    }
+  });
+}
+
+}  // namespace
 
 void matmul(const KernelArgs& args) {
   const Tensor &x = *args.inputs[0], &y = *args.inputs[1];
@@ -22,12 +48,10 @@ void matmul(const KernelArgs& args) {
     std::int64_t y_index = offset_of(i, shape.batch, y_strides, rank);
     const float* left = x.data<float>().data() + x_index * shape.rows * shape.inner;
     const float* right = y.data<float>().data() + y_index * shape.inner * shape.columns;
-    multiply<float>(matrix(left, shape.rows, shape.inner, transpose_x),
-                    matrix(right, shape.inner, shape.columns, transpose_y), args.pool,
-                    [&](std::int64_t row, std::int64_t first, float* sums, std::int64_t count) {
-                      for (std::int64_t j = 0; alpha != 1.0f && j < count; ++j) sums[j] *= alpha;
-                      std::vector<float> values = add_bias.columns(sums, count, first);
-                      store(values.data(), count, (i * shape.rows + row) * shape.columns + first);
+    multiply<float>(Matrix<float>{left, shape.rows, shape.inner, transpose_x},
+                    Matrix<float>{right, shape.inner, shape.columns, transpose_y}, args.pool,
+                    [&](float sum, std::int64_t row, std::int64_t column) {
+                      store(add_bias(sum * alpha, column), (i * shape.rows + row) * shape.columns + column);
                     });
   }
 }
@@ -41,11 +65,10 @@ void matmul_flat(const KernelArgs& args) {
   std::int64_t columns = count_of(y.shape(), inner_dims, y.shape().size());
   Store store(args, args.input(4), args.input(3));
   AddBias add_bias(args.input(2));
-  multiply<float>(matrix(x.data<float>().data(), rows, inner), matrix(y.data<float>().data(), inner, columns),
-                  args.pool,
-                  [&](std::int64_t row, std::int64_t first, const float* sums, std::int64_t count) {
-                    std::vector<float> values = add_bias.columns(sums, count, first);
-                    store(values.data(), count, row * columns + first);
+  multiply<float>(Matrix<float>{x.data<float>().data(), rows, inner},
+                  Matrix<float>{y.data<float>().data(), inner, columns}, args.pool,
+                  [&](float sum, std::int64_t row, std::int64_t column) {
+                    store(add_bias(sum, column), row * columns + column);
                   });
 }
 
@@ -56,13 +79,11 @@ void qmatmul(const KernelArgs& args) {
   std::int64_t rows = columns == 0 ? 0 : args.outputs[0].size() / columns;
   Store store(args, args.input(5), args.input(4));
   Rescale rescale(*args.inputs[2], args.input(3));
-  multiply<std::int32_t>(
-      matrix(x.data<std::int8_t>().data(), rows, inner),
-      matrix(weight.data<std::int8_t>().data(), inner, columns, transposed), args.pool,
-      [&](std::int64_t row, std::int64_t first, const std::int32_t* sums, std::int64_t count) {
-        std::vector<float> values = rescale.columns(sums, count, first);
-        store(values.data(), count, row * columns + first);
-      });
+  multiply<std::int32_t>(Matrix<std::int8_t>{x.data<std::int8_t>().data(), rows, inner},
+                         Matrix<std::int8_t>{weight.data<std::int8_t>().data(), inner, columns, transposed},
+                         args.pool, [&](std::int32_t sum, std::int64_t row, std::int64_t column) {
+                           store(rescale(sum, column), row * columns + column);
+                         });
 }
 
 }  // namespace octet::ref

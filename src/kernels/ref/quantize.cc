@@ -1,8 +1,8 @@
 #include <vector>
 
 #include "graph/ops/quantization.h"
+#include "kernels/blocks.h"
 #include "kernels/quantizer.h"
-#include "kernels/ref/blocks.h"
 #include "kernels/ref/ref.h"
 #include "kernels/ref/strides.h"
 
@@ -179,6 +179,15 @@ void dequantize_range(const KernelArgs& args) {
   float scale = args.inputs[1]->data<float>()[0], range = attr<float>(args.node, "range");
   for_blocks(args.pool, args.outputs[0].size(), [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = begin; i < end; ++i) y[i] = x[i] * scale / range;
+  });
+}
+
+void qlut(const KernelArgs& args) {
+  const std::int8_t* x = args.inputs[0]->data<std::int8_t>().data();
+  const std::int8_t* table = args.inputs[1]->data<std::int8_t>().data();
+  std::int8_t* y = args.outputs[0].mutable_data<std::int8_t>().data();
+  for_blocks(args.pool, args.outputs[0].size(), [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i) y[i] = table[x[i] + 128];
   });
 }
 

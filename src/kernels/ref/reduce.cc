@@ -1,7 +1,6 @@
 #include <limits>
 
 #include "graph/ops/resolve.h"
-#include "kernels/ref/blocks.h"
 #include "kernels/ref/ref.h"
 #include "kernels/ref/strides.h"
 
@@ -9,7 +8,8 @@ namespace octet::ref {
 
 namespace {
 
-// Calls finish(output index, fold over the elements that belong to it, in row-major order).
+// Each output is finish(step(... step(initial, x0), x1 ...)) of the elements that belong to it, in row-major
+// order.
 template <class T, class State, class Step, class Finish>
 void reduce(const KernelArgs& args, State initial, const Step& step, const Finish& finish) {
   const Tensor& x = *args.inputs[0];
@@ -20,23 +20,16 @@ void reduce(const KernelArgs& args, State initial, const Step& step, const Finis
     (mask[i] ? gone : kept).push_back(x.shape()[i]);
     (mask[i] ? gone_strides : kept_strides).push_back(strides[i]);
   }
-  std::int64_t row = gone.back(), step_size = gone_strides.back();
-  std::int64_t rows = count_of(gone, 0, gone.size() - 1);
+  std::int64_t count = count_of(gone, 0, gone.size());
   const T* in = x.data<T>().data();
   T* out = args.outputs[0].mutable_data<T>().data();
-  auto fold = [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t o = begin; o < end; ++o) {
-      std::int64_t base = offset_of(o, kept, kept_strides, kept.size());
-      State state = initial;
-      for (std::int64_t r = 0; row > 0 && r < rows; ++r) {
-        const T* from = in + base + offset_of(r, gone, gone_strides, gone.size() - 1);
-        for (std::int64_t i = 0; i < row; ++i) state = step(state, from[i * step_size]);
-      }
-      out[o] = finish(state);
-    }
-  };
-  std::int64_t outputs_a_block = std::max<std::int64_t>(1, (1 << 14) / std::max<std::int64_t>(rows * row, 1));
-  for_blocks(args.pool, args.outputs[0].size(), fold, outputs_a_block);
+  args.pool.parallel_for(args.outputs[0].size(), [&](std::int64_t o) {
+    const T* from = in + offset_of(o, kept, kept_strides, kept.size());
+    State state = initial;
+    for (std::int64_t i = 0; i < count; ++i)
+      state = step(state, from[offset_of(i, gone, gone_strides, gone.size())]);
+    out[o] = finish(state);
+  });
 }
 
 // Floats are summed in double and rounded once; integers wrap around.

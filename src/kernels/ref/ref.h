@@ -5,8 +5,8 @@
 #include "kernels/kernel.h"
 
 // The reference kernels: plain scalar loops that say what each op of docs/ops.md computes, to the bit. They
-// are the specification that every other kernel is tested against, so what matters is that they are easy to
-// check; loops are ordered so that the compiler can vectorise them, and nothing more.
+// are the specification that every other kernel is tested against, so what matters is that a reader can check
+// them against the formula; nothing here is optimised. They run what no fast kernel takes.
 namespace octet::ref {
 
 // One row an op; ref.cc is the list.

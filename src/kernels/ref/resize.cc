@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 
 #include "graph/ops/geometry.h"
 #include "kernels/ref/interpolate.h"
@@ -67,18 +68,33 @@ ResizePlan plan_resize(const Node& node, const Shape& x, const Shape& out, const
   return plan;
 }
 
-void resize(const KernelArgs& args) {
+namespace {
+
+// round(interpolated) for bilinear, a copy for nearest.
+template <class T, class Round>
+void resize_planes(const KernelArgs& args, const Round& round) {
   const Tensor& x = *args.inputs[0];
   const Shape& out = args.outputs[0].shape();
   ResizePlan plan = plan_resize(args);
   args.pool.parallel_for(out[0] * out[1], [&](std::int64_t i) {
-    const float* plane = x.data<float>().data() + i * x.dim(2) * x.dim(3);
-    float* y = args.outputs[0].mutable_data<float>().data() + i * out[2] * out[3];
+    const T* plane = x.data<T>().data() + i * x.dim(2) * x.dim(3);
+    T* y = args.outputs[0].mutable_data<T>().data() + i * out[2] * out[3];
     for (const ResizePoint& row : plan.rows)
       for (const ResizePoint& column : plan.columns)
-        *y++ = plan.bilinear ? interpolate(plane, x.dim(3), row, column)
+        *y++ = plan.bilinear ? round(interpolate(plane, x.dim(3), row, column))
                              : plane[row.first * x.dim(3) + column.first];
   });
+}
+
+}  // namespace
+
+void resize(const KernelArgs& args) {
+  resize_planes<float>(args, [](float value) { return value; });
+}
+
+void qresize(const KernelArgs& args) {
+  resize_planes<std::int8_t>(args,
+                             [](float value) { return static_cast<std::int8_t>(std::nearbyint(value)); });
 }
 
 }  // namespace octet::ref

@@ -2,7 +2,7 @@
 #include <limits>
 
 #include "graph/ops/resolve.h"
-#include "kernels/ref/blocks.h"
+#include "kernels/blocks.h"
 #include "kernels/ref/ref.h"
 #include "kernels/ref/strides.h"
 
@@ -19,38 +19,13 @@ std::int64_t element_bytes(const Tensor& tensor) {
 }
 
 // Fills `out` in order from elements of `in` that lie `strides` elements apart.
-template <std::size_t kBytes>
-void gather_sized(const std::byte* in, const Shape& strides, Tensor& out, ThreadPool& pool) {
-  const Shape& dims = out.shape();
-  if (out.size() == 0) return;
-  std::size_t last = dims.size() - 1;
-  std::int64_t row = dims[last], step = strides[last] * static_cast<std::int64_t>(kBytes);
-  std::byte* to = out.mutable_bytes().data();
-  std::int64_t rows_a_block = std::max<std::int64_t>(1, (1 << 14) / row);
-  auto copy_rows = [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t r = begin; r < end; ++r) {
-      const std::byte* source = in + offset_of(r, dims, strides, last) * static_cast<std::int64_t>(kBytes);
-      std::byte* target = to + r * row * static_cast<std::int64_t>(kBytes);
-      for (std::int64_t i = 0; i < row; ++i, source += step, target += kBytes)
-        std::memcpy(target, source, kBytes);
-    }
-  };
-  for_blocks(pool, out.size() / row, copy_rows, rows_a_block);
-}
-
 void gather(const std::byte* in, const Shape& strides, Tensor& out, ThreadPool& pool) {
-  switch (size_of(out.dtype())) {
-    case 1:
-      return gather_sized<1>(in, strides, out, pool);
-    case 2:
-      return gather_sized<2>(in, strides, out, pool);
-    case 4:
-      return gather_sized<4>(in, strides, out, pool);
-    case 8:
-      return gather_sized<8>(in, strides, out, pool);
-    default:
-      check(false, "elements have 1, 2, 4 or 8 bytes");
-  }
+  std::int64_t bytes = element_bytes(out);
+  std::byte* to = out.mutable_bytes().data();
+  for_blocks(pool, out.size(), [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i)
+      copy_bytes(in + offset_of(i, out.shape(), strides, strides.size()) * bytes, to + i * bytes, bytes);
+  });
 }
 
 // The axis of concat and split: an attribute, or an input that overrides it.
@@ -69,7 +44,6 @@ void identity(const KernelArgs& args) {
 
 void transpose(const KernelArgs& args) {
   const Tensor& x = *args.inputs[0];
-  if (x.rank() == 0) return identity(args);
   Shape x_strides = strides_of(x.shape()), strides;
   for (std::size_t i : ops::permutation(args.node, x.shape().size())) strides.push_back(x_strides[i]);
   gather(x.bytes().data(), strides, args.outputs[0], args.pool);
@@ -122,10 +96,7 @@ void slice(const KernelArgs& args) {
     if (!dims[i].dropped) strides.push_back(x_strides[i]);
   }
   Tensor& y = args.outputs[0];
-  if (y.size() == 0) return;
-  const std::byte* from = x.bytes().data() + begin * element_bytes(x);
-  if (y.rank() == 0) return copy_bytes(from, y.mutable_bytes().data(), element_bytes(y));
-  gather(from, strides, y, args.pool);
+  if (y.size() > 0) gather(x.bytes().data() + begin * element_bytes(x), strides, y, args.pool);
 }
 
 void shape(const KernelArgs& args) {

@@ -1,5 +1,4 @@
 #include "graph/ops/infer.h"
-#include "kernels/ref/clones.h"
 #include "kernels/ref/exp.h"
 #include "kernels/ref/ref.h"
 #include "kernels/ref/strides.h"
@@ -10,7 +9,7 @@ namespace {
 
 // One row, whose elements lie `step` apart. The exponentials are floats; their sum runs in double, from left
 // to right, and is rounded to float once.
-OCTET_CLONES void softmax_row(const float* x, float* y, std::int64_t count, std::int64_t step) {
+void softmax_row(const float* x, float* y, std::int64_t count, std::int64_t step) {
   float largest = *x;
   for (std::int64_t i = 1; i < count; ++i)
     if (x[i * step] > largest) largest = x[i * step];

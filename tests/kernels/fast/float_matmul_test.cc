@@ -10,7 +10,7 @@ using testing::random_floats;
 // With y as a constant and as an activation.
 void expect_matmul(const Shape& x, const Shape& y, const Attrs& attrs, const char* op = "matmul") {
   for (const std::vector<std::size_t>& constants : {std::vector<std::size_t>{1}, std::vector<std::size_t>{}})
-    expect_as_reference(op, {random_floats(x, 1), random_floats(y, 2)}, attrs, constants);
+    expect_as_reference(op, "gemm", {random_floats(x, 1), random_floats(y, 2)}, attrs, constants);
 }
 
 TEST(FastMatmul, Sizes) {
@@ -57,20 +57,21 @@ TEST(FastMatmul, Epilogues) {
           Tensor scale = outputs > 0 ? Tensor::of<float>({1}, {2.5f}) : Tensor();
           std::vector<std::size_t> constants = {2, 3};
           if (constant) constants.push_back(1);
-          expect_as_reference(op,
+          expect_as_reference(op, "gemm",
                               {random_floats({9, 20}, 1), random_floats({20, 27}, 2), random_floats({27}, 3),
                                scale, random_floats({9, 27}, 4)},
                               {{"activation", std::string(activation)}}, constants, 0, std::max(outputs, 1));
         }
   // A bias that is no constant.
-  expect_as_reference(
-      "matmul", {random_floats({9, 20}, 1), random_floats({20, 27}, 2), random_floats({27}, 3)}, {}, {1});
+  expect_as_reference("matmul", "ref",
+                      {random_floats({9, 20}, 1), random_floats({20, 27}, 2), random_floats({27}, 3)}, {},
+                      {1});
   // A residual or a left side that is one.
-  expect_as_reference("matmul",
+  expect_as_reference("matmul", "gemm",
                       {random_floats({99, 20}, 1), random_floats({20, 27}, 2), random_floats({27}, 3),
                        Tensor(), random_floats({99, 27}, 4)},
                       {}, {1, 2, 4});
-  expect_as_reference("matmul", {random_floats({99, 20}, 1), random_floats({20, 27}, 2)}, {}, {0});
+  expect_as_reference("matmul", "gemm", {random_floats({99, 20}, 1), random_floats({20, 27}, 2)}, {}, {0});
 }
 
 }  // namespace

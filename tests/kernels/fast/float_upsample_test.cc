@@ -15,7 +15,7 @@ TEST(FastUpsample, GivesTheBitsOfTheReference) {
         for (bool with_bias : {false, true}) {
           Tensor x = random_floats({2, 5, 3, 7}, 1), weight = random_floats({5, out, h, w}, 2);
           Tensor bias = with_bias ? random_floats({out}, 3) : Tensor();
-          expect_as_reference("conv2d_transpose", {x, weight, bias},
+          expect_as_reference("conv2d_transpose", "upsample", {x, weight, bias},
                               {{"strides", Ints{h, w}}, {"activation", std::string(activation)}}, {1, 2});
         }
 }

@@ -28,28 +28,29 @@ const std::vector<Shape> kShapes = {{1}, {7}, {8}, {17}, {40000}, {2, 5, 3, 7}};
 TEST(FastActivation, GivesTheBitsOfTheReference) {
   for (const char* op : {"relu", "relu6", "hard_swish", "hard_sigmoid", "swish", "sigmoid", "leaky_relu",
                          "tanh", "exp", "sqrt", "abs", "gelu", "clip", "dropout", "scale"})
-    for (const Shape& shape : kShapes) expect_in_both_layouts(op, {odd_floats(shape, 3, false)});
+    for (const Shape& shape : kShapes)
+      expect_in_both_layouts(op, op == std::string("gelu") ? "ref" : "vector", {odd_floats(shape, 3, false)});
 }
 
 TEST(FastActivation, MakesABoundOfNan) {
   for (const char* op : {"relu", "relu6", "hard_sigmoid", "clip"})
-    for (const Shape& shape : kShapes) expect_in_both_layouts(op, {odd_floats(shape, 3)});
+    for (const Shape& shape : kShapes) expect_in_both_layouts(op, "vector", {odd_floats(shape, 3)});
 }
 
 TEST(FastActivation, ReadsAttributesAndInputs) {
   Tensor x = odd_floats({2, 5, 3, 7}, 3, false);
-  expect_in_both_layouts("gelu", {x}, {{"approximate", true}});
-  expect_in_both_layouts("clip", {x}, {{"min", -1.0}, {"max", 2.5}});
-  expect_in_both_layouts("clip", {x, Tensor::scalar(-2.0f), Tensor::scalar(3.0f)}, {{"min", -1.0}});
-  expect_in_both_layouts("dropout", {x}, {{"mode", std::string("downgrade_in_infer")}, {"p", 0.3}});
+  expect_in_both_layouts("gelu", "vector", {x}, {{"approximate", true}});
+  expect_in_both_layouts("clip", "vector", {x}, {{"min", -1.0}, {"max", 2.5}});
+  expect_in_both_layouts("clip", "vector", {x, Tensor::scalar(-2.0f), Tensor::scalar(3.0f)}, {{"min", -1.0}});
+  expect_in_both_layouts("dropout", "vector", {x}, {{"mode", std::string("downgrade_in_infer")}, {"p", 0.3}});
   for (bool after : {true, false}) {
     Attrs attrs = {{"scale", 1.7}, {"bias", -0.3}, {"bias_after_scale", after}};
-    expect_in_both_layouts("scale", {x}, attrs);
-    expect_in_both_layouts("scale", {x, Tensor::of<float>({1}, {0.3f})}, attrs);
-    expect_in_both_layouts("scale", {Tensor::of<std::int32_t>({3}, {1, -2, 3})}, attrs);
+    expect_in_both_layouts("scale", "vector", {x}, attrs);
+    expect_in_both_layouts("scale", "vector", {x, Tensor::of<float>({1}, {0.3f})}, attrs);
+    expect_in_both_layouts("scale", "ref", {Tensor::of<std::int32_t>({3}, {1, -2, 3})}, attrs);
   }
-  expect_in_both_layouts("leaky_relu", {x}, {{"alpha", 0.1}});
-  expect_in_both_layouts("hard_swish", {x}, {{"threshold", 5.0}, {"scale", 7.0}, {"offset", 2.0}});
+  expect_in_both_layouts("leaky_relu", "vector", {x}, {{"alpha", 0.1}});
+  expect_in_both_layouts("hard_swish", "vector", {x}, {{"threshold", 5.0}, {"scale", 7.0}, {"offset", 2.0}});
 }
 
 TEST(FastQuantization, GivesTheIntegersOfTheReference) {
@@ -58,42 +59,43 @@ TEST(FastQuantization, GivesTheIntegersOfTheReference) {
     for (const char* rounding : {"even", "away"})
       for (int bits : {8, 4}) {
         Attrs attrs = {{"rounding", std::string(rounding)}, {"bits", std::int64_t{bits}}};
-        expect_in_both_layouts("quantize", {odd_floats(shape, 5), scale}, attrs, {1});
+        expect_in_both_layouts("quantize", "vector", {odd_floats(shape, 5), scale}, attrs, {1});
         attrs["dtype"] = std::string("float32");
-        expect_in_both_layouts("quantize", {odd_floats(shape, 5), scale}, attrs, {1});
+        expect_in_both_layouts("quantize", "ref", {odd_floats(shape, 5), scale}, attrs, {1});
         attrs.erase("dtype");
-        expect_in_both_layouts("fake_quant", {odd_floats(shape, 5), scale}, attrs, {1});
+        expect_in_both_layouts("fake_quant", "ref", {odd_floats(shape, 5), scale}, attrs, {1});
         attrs.erase("rounding");
-        expect_in_both_layouts("dequantize", {random_int8s(shape, 5), scale}, attrs, {1});
+        expect_in_both_layouts("dequantize", "vector", {random_int8s(shape, 5), scale}, attrs, {1});
       }
 }
 
-TEST(FastQuantization, HandlesScalesOfAxesAndSteps) {
+TEST(FastQuantization, LeavesScalesPerChannelAndStepsToTheReference) {
   Tensor x = random_floats({2, 5, 3, 7}, 3, -8, 8);
   Tensor scales = random_floats({5}, 4, 1, 9);
   Attrs axis = {{"axis", std::int64_t{1}}}, step = {{"unit", std::string("step")}};
-  expect_in_both_layouts("quantize", {x, scales}, axis, {1});
-  expect_in_both_layouts("dequantize", {random_int8s({2, 5, 3, 7}, 3), scales}, axis, {1});
-  expect_in_both_layouts("quantize", {x, Tensor::of<float>({1}, {0.1f})}, step, {1});
-  expect_in_both_layouts("dequantize", {random_int8s({2, 5, 3, 7}, 3), Tensor::of<float>({1}, {0.1f})}, step,
-                         {1});
-  expect_in_both_layouts("dequantize", {x, Tensor::of<float>({1}, {0.1f})}, {}, {1});
+  expect_in_both_layouts("quantize", "ref", {x, scales}, axis, {1});
+  expect_in_both_layouts("dequantize", "ref", {random_int8s({2, 5, 3, 7}, 3), scales}, axis, {1});
+  expect_in_both_layouts("quantize", "ref", {x, Tensor::of<float>({1}, {0.1f})}, step, {1});
+  expect_in_both_layouts("dequantize", "ref", {random_int8s({2, 5, 3, 7}, 3), Tensor::of<float>({1}, {0.1f})},
+                         step, {1});
+  expect_in_both_layouts("dequantize", "ref", {x, Tensor::of<float>({1}, {0.1f})}, {}, {1});
 }
 
 TEST(FastQlut, LooksUpEveryInteger) {
   Tensor table = random_int8s({256}, 9);
   Tensor all(DType::kInt8, {256});
   for (std::size_t i = 0; i < 256; ++i) all.mutable_data<std::int8_t>()[i] = static_cast<std::int8_t>(i);
-  expect_in_both_layouts("qlut", {all, table}, {}, {1});
+  expect_in_both_layouts("qlut", "vector", {all, table}, {}, {1});
   for (const Shape& shape : {Shape{1}, Shape{31}, Shape{32}, Shape{200000}, Shape{2, 5, 3, 7}})
-    expect_in_both_layouts("qlut", {random_int8s(shape, 3), table}, {}, {1});
+    expect_in_both_layouts("qlut", "vector", {random_int8s(shape, 3), table}, {}, {1});
 }
 
 TEST(FastCast, KeepsTheLayout) {
   for (const char* dtype : {"int32", "int64", "int8", "bool", "float32"})
-    expect_in_both_layouts("cast", {random_floats({2, 5, 3, 7}, 3, -8, 8)}, {{"dtype", std::string(dtype)}});
-  expect_in_both_layouts("shape", {random_floats({2, 5, 3, 7}, 3)});
-  expect_in_both_layouts("identity", {random_floats({2, 5, 3, 7}, 3)});
+    expect_in_both_layouts("cast", "ref", {random_floats({2, 5, 3, 7}, 3, -8, 8)},
+                           {{"dtype", std::string(dtype)}});
+  expect_in_both_layouts("shape", "ref", {random_floats({2, 5, 3, 7}, 3)});
+  expect_in_both_layouts("identity", "ref", {random_floats({2, 5, 3, 7}, 3)});
 }
 
 }  // namespace

@@ -30,15 +30,17 @@ inline Graph in_channels_last(Graph graph) {
 }
 
 // As expect_as_reference, with plain images and with images in channels-last.
-inline void expect_in_both_layouts(const std::string& op, const std::vector<Tensor>& inputs, Attrs attrs = {},
+inline void expect_in_both_layouts(const std::string& op, const std::string& kernel,
+                                   const std::vector<Tensor>& inputs, Attrs attrs = {},
                                    const std::vector<std::size_t>& constants = {}, int outputs = 1) {
   std::vector<Tensor> given;
   for (std::size_t i = 0; i < inputs.size(); ++i)
     if (!inputs[i].empty() && std::find(constants.begin(), constants.end(), i) == constants.end())
       given.push_back(inputs[i]);
   Graph graph = node_with_constants(op, inputs, std::move(attrs), constants, outputs);
-  expect_graph_as_reference(graph, given);
-  if (!::testing::Test::HasFatalFailure()) expect_graph_as_reference(in_channels_last(graph), given);
+  expect_graph_as_reference(graph, op, kernel, given);
+  if (!::testing::Test::HasFatalFailure())
+    expect_graph_as_reference(in_channels_last(graph), op, kernel, given);
 }
 
 }  // namespace octet::testing

@@ -17,8 +17,8 @@ void expect_pool(Attrs attrs) {
       for (const Shape& shape : kImages) {
         attrs["type"] = std::string(type);
         attrs["exclusive"] = exclusive;
-        expect_in_both_layouts("pool2d", {random_floats(shape, 3, -8, 8)}, attrs);
-        expect_in_both_layouts("qpool2d", {random_int8s(shape, 3)}, attrs);
+        expect_in_both_layouts("pool2d", "vector", {random_floats(shape, 3, -8, 8)}, attrs);
+        expect_in_both_layouts("qpool2d", "vector", {random_int8s(shape, 3)}, attrs);
       }
 }
 
@@ -41,8 +41,8 @@ TEST(FastPool, LargePlanes) {
   for (const Shape& shape : {Shape{1, 24, 56, 56}, Shape{1, 576, 14, 14}, Shape{3, 100, 40, 30}}) {
     for (const char* type : {"max", "avg"}) {
       Attrs attrs = {{"type", std::string(type)}, {"global", true}};
-      expect_in_both_layouts("pool2d", {random_floats(shape, 3, -8, 8)}, attrs);
-      expect_in_both_layouts("qpool2d", {random_int8s(shape, 3)}, attrs);
+      expect_in_both_layouts("pool2d", "vector", {random_floats(shape, 3, -8, 8)}, attrs);
+      expect_in_both_layouts("qpool2d", "vector", {random_int8s(shape, 3)}, attrs);
     }
   }
 }
@@ -58,20 +58,20 @@ TEST(FastResize, EveryMode) {
                            {"align_mode", align_mode},
                            {"out_h", size[0]},
                            {"out_w", size[1]}};
-            expect_in_both_layouts("resize", {random_floats(shape, 3, -8, 8)}, attrs);
-            expect_in_both_layouts("qresize", {random_int8s(shape, 3)}, attrs);
+            expect_in_both_layouts("resize", "vector", {random_floats(shape, 3, -8, 8)}, attrs);
+            expect_in_both_layouts("qresize", "vector", {random_int8s(shape, 3)}, attrs);
           }
 }
 
 TEST(FastResize, BySizeAndScale) {
   Attrs bilinear = {{"mode", std::string("bilinear")}};
   Tensor x = random_floats({2, 19, 9, 8}, 3);
-  expect_in_both_layouts("resize", {x, Tensor::of<std::int32_t>({2}, {17, 30})}, bilinear);
-  expect_in_both_layouts("resize", {x, Tensor(), Tensor::of<float>({1}, {2.3f})}, bilinear);
+  expect_in_both_layouts("resize", "vector", {x, Tensor::of<std::int32_t>({2}, {17, 30})}, bilinear);
+  expect_in_both_layouts("resize", "vector", {x, Tensor(), Tensor::of<float>({1}, {2.3f})}, bilinear);
   Tensor side = Tensor::of<std::int32_t>({1}, {20});
-  expect_in_both_layouts("resize", {x, Tensor(), Tensor(), side, side}, bilinear);
+  expect_in_both_layouts("resize", "vector", {x, Tensor(), Tensor(), side, side}, bilinear);
   bilinear["scale"] = std::vector<double>{2.0, 3.0};
-  expect_in_both_layouts("resize", {x}, bilinear);
+  expect_in_both_layouts("resize", "vector", {x}, bilinear);
 }
 
 TEST(FastPad, EveryMode) {
@@ -81,9 +81,10 @@ TEST(FastPad, EveryMode) {
       Attrs attrs = {{"mode", std::string(mode)}, {"paddings", paddings}, {"value", 1.5}};
       for (const Shape& shape : {Shape{2, 5, 9, 11}, Shape{1, 16, 40, 70}, Shape{2, 3, 4, 5, 6}})
         if (shape.size() == 4 || paddings.size() == 6)
-          expect_in_both_layouts("pad", {random_floats(shape, 3)}, attrs);
+          expect_in_both_layouts("pad", shape.size() == 4 ? "vector" : "ref", {random_floats(shape, 3)},
+                                 attrs);
     }
-  expect_in_both_layouts("pad",
+  expect_in_both_layouts("pad", "vector",
                          {random_floats({2, 3, 4, 5}, 3), Tensor::of<std::int32_t>({4}, {1, 2, 3, 4})});
 }
 

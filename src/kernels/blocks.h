@@ -3,7 +3,7 @@
 
 #include "base/threads.h"
 
-namespace octet::ref {
+namespace octet {
 
 // Calls work(begin, end) for [0, size) in blocks. The blocks are the same for any number of threads, and what
 // is small stays on the calling thread.
@@ -13,4 +13,4 @@ void for_blocks(ThreadPool& pool, std::int64_t size, const Work& work, std::int6
                     [&](std::int64_t i) { work(i * block, std::min(size, (i + 1) * block)); });
 }
 
-}  // namespace octet::ref
+}  // namespace octet
