@@ -119,10 +119,10 @@ Inputs configs() {
 Inputs statistics() {
   ThreadPool pool(1);
   quant::KeptStatistics kept;
-  kept.calibration.batches = kept.calibration.samples = 1;
+  kept.calibration.batches = kept.calibration.pictures = 1;
   std::vector<float> values = {0.5f, -1, 0, 2};
   kept.calibration.tensors["x"].update(0, values, 1, {}, pool);
-  kept.sample = {{Tensor::of<float>({1, 4}, values)}};
+  kept.calibration.sample = {{Tensor::of<float>({1, 4}, values)}};
   TempDir dir;
   kept.save((dir / "x").string());
   return {read_file(dir / "x")};

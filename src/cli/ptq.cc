@@ -65,7 +65,7 @@ class Pictures {
     if (shuffled) shuffle();
   }
 
-  bool next(std::int64_t index, std::vector<FloatArray>& inputs) {
+  bool next(std::int64_t index, std::vector<Tensor>* inputs) {
     if (index == shard_.rank)  // a first or second pass begins
       reader_ = std::make_unique<BatchReader>(
           dataset_, preprocess_,
@@ -74,9 +74,7 @@ class Pictures {
     if (!batch) return false;
     for (const std::string& line : batch->broken)
       if (std::find(warned_.begin(), warned_.end(), line) == warned_.end()) warned_.push_back(line);
-    auto pixels = batch->pixels.data<float>();
-    inputs.clear();
-    inputs.push_back({batch->pixels.shape(), {pixels.begin(), pixels.end()}});
+    *inputs = {std::move(batch->pixels)};
     return true;
   }
 
@@ -202,8 +200,8 @@ int run(Options& options) {
   QuantizeReport report;
   std::optional<Model> quantized = quant::quantize_together(
       model,
-      [&](std::int64_t index, std::vector<FloatArray>& arrays) {
-        return pictures && pictures->next(index, arrays);
+      [&](std::int64_t index, std::vector<Tensor>* inputs) {
+        return pictures && pictures->next(index, inputs);
       },
       quantize_options, &report, *comm);
   progress.reset();

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "quant/bias_correction.h"
 #include "quant/rounding.h"
 
 namespace octet::quant {
@@ -13,7 +14,7 @@ constexpr std::size_t kBytesAtOnce = 256 << 20;  // of OutputRoundings
 
 class Rounder {
  public:
-  Rounder(const Graph& graph, Decisions& decisions, bool correct_biases, const Sample& sample,
+  Rounder(const Graph& graph, Decisions& decisions, bool correct_biases, const CalibrationSample& sample,
           ThreadPool& pool)
       : graph_(graph), decisions_(decisions), correct_biases_(correct_biases), sample_(sample), pool_(pool) {}
 
@@ -74,8 +75,8 @@ class Rounder {
         const Tensor& exact = floats[n.inputs[0]];
         Tensor given = exact;
         if (so_far)
-          given = quantized_values((*so_far)[n.inputs[0]], decisions_.thresholds.at(n.inputs[0]),
-                                   decisions_.bits);
+          given =
+              fake_quantized((*so_far)[n.inputs[0]], decisions_.thresholds.at(n.inputs[0]), decisions_.bits);
         roundings.at(n.inputs[1]).add(n, exact, given, static_cast<std::int64_t>(sample_.size()), pool_);
       }
     }
@@ -99,14 +100,14 @@ class Rounder {
   const Graph& graph_;
   Decisions& decisions_;
   const bool correct_biases_;
-  const Sample& sample_;
+  const CalibrationSample& sample_;
   ThreadPool& pool_;
 };
 
 }  // namespace
 
 void round_weights(const Graph& graph, Decisions* decisions, int weight_bits, bool correct_biases,
-                   const Sample& sample, ThreadPool& pool, const Progressed& progress) {
+                   const CalibrationSample& sample, ThreadPool& pool, const Progressed& progress) {
   // The errors of 8-bit layers are mere noise, which a layer behind them would only learn by heart.
   Rounder(graph, *decisions, correct_biases, sample, pool).run(weight_bits < 8, progress);
 }

@@ -13,11 +13,11 @@ constexpr const char* kFormat = "octet calibration 2";
 void Calibration::merge(const Calibration& other) {
   for (const auto& [name, statistics] : other.tensors) tensors[name].merge(statistics);
   batches += other.batches;
-  samples += other.samples;
+  pictures += other.pictures;
 }
 
 nlohmann::json Calibration::to_json() const {
-  nlohmann::json json = {{"batches", batches}, {"samples", samples}, {"tensors", nlohmann::json::object()}};
+  nlohmann::json json = {{"batches", batches}, {"samples", pictures}, {"tensors", nlohmann::json::object()}};
   for (const auto& [name, statistics] : tensors) json["tensors"][name] = statistics.to_json();
   return json;
 }
@@ -27,7 +27,7 @@ Calibration Calibration::from_json(const nlohmann::json& json) {
   for (const auto& [name, statistics] : json.at("tensors").items())
     result.tensors[name] = TensorStatistics::from_json(statistics);
   result.batches = json.at("batches").get<std::int64_t>();
-  result.samples = json.at("samples").get<std::int64_t>();
+  result.pictures = json.at("samples").get<std::int64_t>();
   return result;
 }
 
@@ -38,7 +38,7 @@ void KeptStatistics::save(const std::string& path) const {
   file.begin(path);
   constexpr auto kReplace = nlohmann::json::error_handler_t::replace;  // names may hold anything
   file.write(json.dump(-1, ' ', false, kReplace) + '\n' +
-             sample_to_bytes(sample, std::vector<std::int64_t>(sample.size())));
+             sample_to_bytes(calibration.sample, std::vector<std::int64_t>(calibration.sample.size())));
   file.commit();
 }
 
@@ -57,11 +57,12 @@ KeptStatistics KeptStatistics::read(std::string_view bytes, const std::string& n
   result.bits = json.at("bits").get<int>();
   result.equalized = json.at("equalized").get<bool>();
   for (auto& [batch, inputs] : sample_from_bytes(bytes.substr(end + 1)))
-    result.sample.push_back(std::move(inputs));
-  if (result.sample.empty() || result.calibration.batches < 1) fail("there are no pictures in it");
+    result.calibration.sample.push_back(std::move(inputs));
+  if (result.calibration.sample.empty() || result.calibration.batches < 1)
+    fail("there are no pictures in it");
   return result;
 } catch (const std::exception& error) {
-  fail("{}: not a file that --save_stats of this version of octet wrote ({})", name, printable(error.what()));
+  fail("{}: not a file that save_stats of this version of octet wrote ({})", name, printable(error.what()));
 }
 
 namespace {
@@ -156,6 +157,7 @@ Calibration calibrate(const Graph& graph, const std::set<ValueId>& tensors, cons
   Wanted wanted = options.wanted;
   wanted.histogram = wanted.histogram && !options.two_pass;
   for (ValueId id : tensors) result.tensors[graph.value(id).name];
+  SampleCollector sample(kSampleSize);
   // The batches of this process, one after the other.
   std::int64_t batch = 0;
   auto next = [&](std::vector<Tensor>* inputs) {
@@ -171,21 +173,23 @@ Calibration calibrate(const Graph& graph, const std::set<ValueId>& tensors, cons
       [&](std::vector<Tensor>* inputs) {
         std::int64_t index = next(inputs);
         if (index < 0) return index;
+        sample.add(index, *inputs);
         ++result.batches;
-        result.samples += (*inputs)[0].rank() > 0 ? (*inputs)[0].dim(0) : 1;
+        result.pictures += (*inputs)[0].rank() > 0 ? (*inputs)[0].dim(0) : 1;
         return index;
       },
       [&](std::int64_t index, const std::string& name, std::span<const float> values, std::int64_t samples,
           ThreadPool& threads) { result.tensors.at(name).update(index, values, samples, wanted, threads); });
   result = put_together(std::move(result), comm);
+  result.sample = sample.gather(comm);
   if (!options.two_pass || !options.wanted.histogram) return result;
   for (const auto& [name, statistics] : result.tensors)
-    result.exact[name] = {static_cast<double>(statistics.abs_min), static_cast<double>(statistics.abs_max),
-                          std::vector<double>(kCoarseBins)};
+    result.second_pass[name] = {static_cast<double>(statistics.abs_min),
+                                static_cast<double>(statistics.abs_max), std::vector<double>(kCoarseBins)};
   batch = comm.rank();
   watcher.run(next, [&](std::int64_t, const std::string& name, std::span<const float> values, std::int64_t,
-                        ThreadPool&) { add_to(result.exact.at(name), values); });
-  put_together(result.exact, comm);
+                        ThreadPool&) { add_to(result.second_pass.at(name), values); });
+  put_together(result.second_pass, comm);
   return result;
 }
 

@@ -1,30 +1,30 @@
 #pragma once
-#include <functional>
 #include <map>
 #include <set>
 
 #include "comm/comm.h"
 #include "graph/graph.h"
-#include "quant/sample.h"
+#include "quant/calibration_sample.h"
 #include "quant/statistics.h"
 
 namespace octet::quant {
 
-// The statistics of tensors, by name: of one calibration.
+// What one calibration has seen: statistics of tensors, by name, and a few of the pictures.
 struct Calibration {
   std::map<std::string, TensorStatistics> tensors;
-  std::map<std::string, Histogram> exact;  // of a second pass
-  std::int64_t batches = 0, samples = 0;
+  std::map<std::string, Histogram> second_pass;
+  std::int64_t batches = 0, pictures = 0;
+  CalibrationSample sample;
 
-  void merge(const Calibration& other);
-  nlohmann::json to_json() const;
+  void merge(const Calibration& other);  // but for the sample,
+  nlohmann::json to_json() const;        // which is not in here either
   static Calibration from_json(const nlohmann::json& json);
 };
 
-// What --save_stats keeps, so that another quantization needs no pictures: a line of JSON, and the sample.
+// A calibration in a file (save_stats), so that another quantization needs no pictures: a line of JSON, and
+// the sample.
 struct KeptStatistics {
   Calibration calibration;
-  Sample sample;
   int bits = 8;            // that thresholds were tried with
   bool equalized = false;  // the graph that was watched
 
@@ -33,9 +33,7 @@ struct KeptStatistics {
   static KeptStatistics read(std::string_view bytes, const std::string& name);  // of the file, for errors
 };
 
-// Gives the inputs of batch `index`, which rises in steps of the number of processes; false: there are no
-// more.
-using Batches = std::function<bool(std::int64_t index, std::vector<Tensor>* inputs)>;
+constexpr std::int64_t kSampleSize = 32;  // pictures that decisions are tried on
 
 struct CalibrateOptions {
   Wanted wanted;
@@ -44,9 +42,9 @@ struct CalibrateOptions {
   std::function<void(std::int64_t done)> progress = {};
 };
 
-// Runs the float graph on the batches and watches `tensors`. Each process takes the batches whose index is
-// its rank modulo their number, and all of them get the statistics of the whole: the same, to the bit, as one
-// process alone.
+// Runs the float graph on the batches, watches `tensors` and keeps the first kSampleSize pictures. Each
+// process takes the batches whose index is its rank modulo their number, and all of them get the statistics
+// of the whole: the same, to the bit, as one process alone.
 Calibration calibrate(const Graph& graph, const std::set<ValueId>& tensors, const Batches& batches,
                       const CalibrateOptions& options, Comm& comm, ThreadPool& pool);
 

@@ -11,7 +11,7 @@ namespace octet::quant {
 
 namespace {
 
-// Adds one number a channel to a tensor: to the constant that is added to it anyway, or by a new node.
+// Adds one number per channel to a tensor: to the constant that is added to it anyway, or by a new node.
 void add_to_channels(Graph& graph, ValueId made, const std::vector<double>& numbers, std::int64_t axis) {
   Uses uses(graph);
   auto count = static_cast<std::int64_t>(numbers.size());
@@ -45,6 +45,23 @@ void add_to_channels(Graph& graph, ValueId made, const std::vector<double>& numb
 }
 
 }  // namespace
+
+void Decisions::use(const std::map<ValueId, Choice>& found) {
+  for (const auto& [id, choice] : found) thresholds[id] = choice.threshold;
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (const std::vector<ValueId>& group : points.same_threshold) {
+      float largest = 0;
+      for (ValueId id : group)
+        if (thresholds.contains(id)) largest = std::max(largest, thresholds[id]);
+      for (ValueId id : group)
+        if (thresholds.contains(id) && thresholds[id] != largest) {
+          thresholds[id] = largest;
+          changed = true;
+        }
+    }
+  }
+}
 
 Graph quantized_graph(const Graph& graph, const Decisions& decisions, bool onnx_format) {
   Graph quantized = graph;

@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "passes/uses.h"
+#include "quant/runners.h"
 
 namespace octet::quant {
 
@@ -143,7 +144,7 @@ class Equalizer {
 
 }  // namespace
 
-int equalize(Graph& graph, const Sample& sample, ThreadPool& pool) {
+int equalize(Graph& graph, const CalibrationSample& sample, ThreadPool& pool) {
   Equalizer equalizer(graph);
   std::vector<Stream> streams = equalizer.streams();
   if (streams.empty() || sample.empty()) return 0;

@@ -1,5 +1,7 @@
 #pragma once
-#include "quant/layers.h"
+#include "base/threads.h"
+#include "graph/graph.h"
+#include "quant/calibration_sample.h"
 
 namespace octet::quant {
 
@@ -8,6 +10,6 @@ namespace octet::quant {
 // small weights behind them give some of their range to the weights, so that all channels use the one scale
 // of the tensor. Residual streams are scaled as a whole. Returns how many of them, and of single tensors,
 // were equalized.
-int equalize(Graph& graph, const Sample& sample, ThreadPool& pool);
+int equalize(Graph& graph, const CalibrationSample& sample, ThreadPool& pool);
 
 }  // namespace octet::quant

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "graph/quantization.h"
 
 namespace octet::quant {
 
@@ -10,7 +11,7 @@ namespace {
 
 class Inserter {
  public:
-  Inserter(Graph& graph, const Points& points, const std::map<ValueId, float>& thresholds,
+  Inserter(Graph& graph, const InsertionPoints& points, const std::map<ValueId, float>& thresholds,
            const std::map<ValueId, QuantizedWeight>& weights, const InsertOptions& options)
       : graph_(graph), points_(points), thresholds_(thresholds), weights_(weights), options_(options) {}
 
@@ -37,7 +38,7 @@ class Inserter {
 
  private:
   bool can_quantize(int i, const Node& node) const {
-    return points_.edges.contains({i, 0}) && thresholds_.contains(node.inputs[0]) &&
+    return points_.inputs.contains({i, 0}) && thresholds_.contains(node.inputs[0]) &&
            weights_.contains(node.inputs[1]);
   }
 
@@ -45,7 +46,7 @@ class Inserter {
     for (std::size_t slot = 0; slot < node.inputs.size(); ++slot) {
       ValueId id = node.inputs[slot];
       if (id == kNoValue || graph_.value(id).is_constant()) continue;
-      if (points_.edges.contains({i, static_cast<int>(slot)}) && thresholds_.contains(id))
+      if (points_.inputs.contains({i, static_cast<int>(slot)}) && thresholds_.contains(id))
         node.inputs[slot] = options_.onnx_format ? through_integers(id) : through_fake_quant(id);
     }
     if (integer) node.inputs[1] = dequantized_weight(node.inputs[1]);
@@ -147,7 +148,7 @@ class Inserter {
       dequantize.op = "dequantize_range";
       dequantize.inputs.push_back(scale_of(x));
       const double levels = static_cast<double>(weight.levels());
-      const double x_levels = static_cast<double>((1 << (bits_of(x) - 1)) - 1);
+      const double x_levels = levels_of(static_cast<int>(bits_of(x)));
       dequantize.attrs["range"] = levels * x_levels / static_cast<double>(weight.abs_max.data<float>()[0]);
     } else {
       auto [scale, first] = weight_scales_.emplace(weight_id, kNoValue);
@@ -179,7 +180,7 @@ class Inserter {
   }
 
   Graph& graph_;
-  const Points& points_;
+  const InsertionPoints& points_;
   const std::map<ValueId, float>& thresholds_;
   const std::map<ValueId, QuantizedWeight>& weights_;
   const InsertOptions& options_;
@@ -189,7 +190,8 @@ class Inserter {
 
 }  // namespace
 
-void insert_quantization(Graph& graph, const Points& points, const std::map<ValueId, float>& thresholds,
+void insert_quantization(Graph& graph, const InsertionPoints& points,
+                         const std::map<ValueId, float>& thresholds,
                          const std::map<ValueId, QuantizedWeight>& weights, const InsertOptions& options) {
   Inserter(graph, points, thresholds, weights, options).run();
 }

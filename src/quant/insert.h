@@ -1,5 +1,5 @@
 #pragma once
-#include "quant/points.h"
+#include "quant/insertion_points.h"
 #include "quant/weights.h"
 
 namespace octet::quant {
@@ -12,7 +12,8 @@ struct InsertOptions {
 
 // Puts quantize and dequantize nodes where `points` says. Both maps are by the value in the float graph; what
 // has no entry stays in float. The names are those that PaddleSlim gives.
-void insert_quantization(Graph& graph, const Points& points, const std::map<ValueId, float>& thresholds,
+void insert_quantization(Graph& graph, const InsertionPoints& points,
+                         const std::map<ValueId, float>& thresholds,
                          const std::map<ValueId, QuantizedWeight>& weights, const InsertOptions& options);
 
 }  // namespace octet::quant

@@ -2,42 +2,63 @@
 
 #include <algorithm>
 
+#include "graph/op_table.h"
+#include "metrics/compare.h"
 #include "quant/insert.h"
 
 namespace octet::quant {
 
 namespace {
 
-// The nodes from `first` on; its inputs are what they read of the nodes before.
-Graph rest_of(const Graph& graph, int first) {
-  Graph rest = graph;
-  rest.nodes.erase(rest.nodes.begin(), rest.nodes.begin() + first);
+constexpr double kMinSqnr = 20;         // dB, of a tensor at an optional point
+constexpr std::int64_t kFew = 4;        // pictures that every layer is tried on alone
+constexpr double kMinErrorShare = 0.1;  // of the output's error, that a layer makes which stays in float
+
+// What the nodes from `first` on read of the nodes before them.
+std::vector<ValueId> read_after(const Graph& graph, int first) {
   std::set<ValueId> made, read;
-  for (const Node& node : rest.nodes) {
-    for (ValueId id : node.inputs)
+  for (std::size_t i = static_cast<std::size_t>(first); i < graph.nodes.size(); ++i) {
+    for (ValueId id : graph.nodes[i].inputs)
       if (id != kNoValue && !graph.value(id).is_constant() && !made.contains(id)) read.insert(id);
-    made.insert(node.outputs.begin(), node.outputs.end());
+    made.insert(graph.nodes[i].outputs.begin(), graph.nodes[i].outputs.end());
   }
-  rest.inputs.assign(read.begin(), read.end());
-  std::erase_if(rest.outputs, [&](ValueId id) { return !made.contains(id); });
+  return {read.begin(), read.end()};
+}
+
+// The graph from this layer on, which is the only one that is quantized.
+Graph from_layer_on(const Graph& graph, const Decisions& decisions, const Layer& layer) {
+  Graph rest;
+  rest.values = graph.values;
+  rest.nodes.assign(graph.nodes.begin() + layer.node, graph.nodes.end());
+  rest.inputs = read_after(graph, layer.node);
+  std::set<ValueId> made;
+  for (const Node& node : rest.nodes) made.insert(node.outputs.begin(), node.outputs.end());
+  for (ValueId id : graph.outputs)
+    if (made.contains(id)) rest.outputs.push_back(id);
+  InsertionPoints alone;
+  alone.layers = {{0, layer.axis, true}};
+  alone.inputs = {{0, 0}};
+  insert_quantization(rest, alone, decisions.thresholds, decisions.weights, {.bits = decisions.bits});
+  infer_shapes(rest);
   return rest;
 }
 
 // Whether nobody else reads the layer's input as integers.
-bool reads_alone(const Graph& graph, const Points& points, const Layer& layer) {
+bool reads_alone(const Graph& graph, const InsertionPoints& points, const Layer& layer) {
   const ValueId x = node_of(graph, layer).inputs[0];
-  return std::count_if(points.edges.begin(), points.edges.end(),
-                       [&](const Edge& edge) { return tensor_of(graph, edge) == x; }) == 1;
+  return std::count_if(points.inputs.begin(), points.inputs.end(),
+                       [&](const InsertionPoint& point) { return tensor_of(graph, point) == x; }) == 1;
 }
 
 // Without their errors; `floats` has the layers' outputs.
-std::vector<LayerShare> shares_of_work(const Graph& graph, const Points& points, const TensorRunner& floats) {
+std::vector<LayerShare> shares_of_work(const Graph& graph, const InsertionPoints& points,
+                                       const std::map<ValueId, Tensor>& floats) {
   std::vector<LayerShare> result;
   double all_work = 0, all_weights = 0;
   for (const Layer& layer : points.layers) {
     const Node& node = node_of(graph, layer);
     LayerShare share{.layer = layer};
-    share.work = static_cast<double>(multiply_adds(graph, node, floats[node.outputs[0]].shape()));
+    share.work = static_cast<double>(multiply_adds(graph, node, floats.at(node.outputs[0]).shape()));
     share.weights = layer.weights ? static_cast<double>(graph.value(node.inputs[1]).constant.size()) : 0;
     all_work += share.work, all_weights += share.weights;
     if (layer.weights && reads_alone(graph, points, layer)) result.push_back(share);
@@ -46,37 +67,100 @@ std::vector<LayerShare> shares_of_work(const Graph& graph, const Points& points,
   return result;
 }
 
-}  // namespace
-
-std::vector<LayerShare> layer_shares(const Graph& graph, const Decisions& decisions, const Sample& sample,
-                                     const OutputError& output, ThreadPool& pool,
-                                     const Progressed& progress) {
+// The tensors of the float graph that the layers and what comes behind them read and make, for each part of
+// the sample.
+std::vector<std::map<ValueId, Tensor>> float_tensors(const Graph& graph, const InsertionPoints& points,
+                                                     const CalibrationSample& sample, ThreadPool& pool) {
   std::set<ValueId> wanted;
-  for (const Layer& layer : decisions.points.layers) {
-    Graph rest = rest_of(graph, layer.node);
-    wanted.insert(rest.inputs.begin(), rest.inputs.end());
+  for (const Layer& layer : points.layers) {
+    for (ValueId id : read_after(graph, layer.node)) wanted.insert(id);
     wanted.insert(node_of(graph, layer).outputs[0]);
   }
-  TensorRunner floats(graph, {wanted.begin(), wanted.end()}, pool);
-  std::vector<LayerShare> result;
+  TensorRunner runner(graph, {wanted.begin(), wanted.end()}, pool);
+  std::vector<std::map<ValueId, Tensor>> result;
+  for (const auto& inputs : sample) {
+    runner.run(inputs);
+    std::map<ValueId, Tensor>& tensors = result.emplace_back();
+    for (ValueId id : wanted) tensors[id] = runner[id].clone();
+  }
+  return result;
+}
+
+std::map<ValueId, double> tensor_sqnr(const Graph& graph, const Decisions& decisions,
+                                      const std::vector<ValueId>& tensors, const CalibrationSample& sample,
+                                      ThreadPool& pool) {
+  TensorRunner runner(graph, tensors, pool);
+  std::vector<Comparer> comparers(tensors.size());
+  for (const auto& inputs : sample) {
+    runner.run(inputs);
+    pool.parallel_for(static_cast<std::int64_t>(tensors.size()), [&](std::int64_t i) {
+      ValueId id = tensors[static_cast<std::size_t>(i)];
+      Tensor found = fake_quantized(runner[id], decisions.thresholds.at(id), decisions.bits);
+      comparers[static_cast<std::size_t>(i)].add(runner[id].data<float>(), found.data<float>());
+    });
+  }
+  std::map<ValueId, double> result;
+  for (std::size_t i = 0; i < tensors.size(); ++i) result[tensors[i]] = comparers[i].result().sqnr_db;
+  return result;
+}
+
+}  // namespace
+
+std::vector<LayerShare> layer_shares(const Graph& graph, const Decisions& decisions,
+                                     const CalibrationSample& sample, const OutputError& output,
+                                     ThreadPool& pool, const Progressed& progress) {
+  const std::vector<std::map<ValueId, Tensor>> floats = float_tensors(graph, decisions.points, sample, pool);
+  if (floats.empty()) return {};
+  std::vector<LayerShare> result = shares_of_work(graph, decisions.points, floats[0]);
   std::int64_t done = 0;
-  for (std::size_t part = 0; part < sample.size(); ++part) {
-    floats.run(sample[part]);
-    if (part == 0) result = shares_of_work(graph, decisions.points, floats);
-    for (LayerShare& share : result) {
-      progress(done++, static_cast<std::int64_t>(sample.size() * result.size()));
-      Graph rest = rest_of(graph, share.layer.node);
+  for (LayerShare& share : result) {
+    progress(done++, static_cast<std::int64_t>(result.size()));
+    const Graph rest = from_layer_on(graph, decisions, share.layer);
+    TensorRunner runner(rest, rest.outputs, pool);
+    for (std::size_t part = 0; part < sample.size(); ++part) {
       std::vector<Tensor> inputs;
-      for (ValueId id : rest.inputs) inputs.push_back(floats[id]);
-      Points alone;
-      alone.layers = {{0, share.layer.axis, true}};
-      alone.edges = {{0, 0}};
-      insert_quantization(rest, alone, decisions.thresholds, decisions.weights, {.bits = decisions.bits});
-      infer_shapes(rest);
-      share.error += output.of_part(part, rest, inputs);
+      for (ValueId id : rest.inputs) inputs.push_back(floats[part].at(id));
+      runner.run(inputs);
+      share.error += output.of_part(part, rest.outputs, runner);
     }
   }
   return result;
+}
+
+void leave_sensitive_layers(const Graph& graph, Decisions* decisions, double float_share,
+                            const CalibrationSample& sample, ThreadPool& pool, const Progressed& progress) {
+  CalibrationSample few;
+  for (std::size_t i = 0; i < sample.size() && pictures_in(few) < kFew; ++i) few.push_back(sample[i]);
+  OutputError output(graph, few, pool);
+  std::vector<LayerShare> layers = layer_shares(graph, *decisions, few, output, pool, progress);
+  std::sort(layers.begin(), layers.end(),
+            [](const LayerShare& a, const LayerShare& b) { return a.error > b.error; });
+  const double least = kMinErrorShare * output.of(quantized_graph(graph, *decisions));
+  // What may still be left: few weights, for they take four times the room then.
+  double work = float_share, weights = float_share / 5;
+  for (const LayerShare& share : layers) {
+    if (share.error < least || share.error == 0) break;
+    if (share.work > work || share.weights > weights) continue;
+    work -= share.work, weights -= share.weights;
+    decisions->points.inputs.erase({share.layer.node, 0});
+    std::erase_if(decisions->points.layers,
+                  [&](const Layer& layer) { return layer.node == share.layer.node; });
+  }
+}
+
+void drop_noisy_points(const Graph& graph, Decisions* decisions, const CalibrationSample& sample,
+                       ThreadPool& pool) {
+  std::set<InsertionPoint>& optional = decisions->points.optional;
+  if (optional.empty()) return;
+  std::set<ValueId> tensors;
+  for (const InsertionPoint& point : optional) tensors.insert(tensor_of(graph, point));
+  std::map<ValueId, double> sqnr =
+      tensor_sqnr(graph, *decisions, {tensors.begin(), tensors.end()}, sample, pool);
+  std::erase_if(optional, [&](const InsertionPoint& point) {
+    const bool noisy = !(sqnr.at(tensor_of(graph, point)) >= kMinSqnr);
+    if (noisy) decisions->points.inputs.erase(point);
+    return noisy;
+  });
 }
 
 }  // namespace octet::quant

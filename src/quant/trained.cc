@@ -90,7 +90,7 @@ Graph deployable(Graph graph, const std::vector<TrainedLayer>& layers, bool onnx
   fold_batch_norms_in_file(graph);
   infer_shapes(graph);
 
-  Points points;
+  InsertionPoints points;
   std::map<ValueId, float> thresholds;
   std::map<ValueId, QuantizedWeight> weights;
   InsertOptions options{.onnx_format = onnx_format};
@@ -100,7 +100,7 @@ Graph deployable(Graph graph, const std::vector<TrainedLayer>& layers, bool onnx
       const std::int64_t axis = weight_axis(graph, node);
       if (axis < 0 || graph.value(node.inputs[1]).name != layer.weight) continue;
       points.layers.push_back({.node = i, .axis = axis});
-      points.edges.insert({i, 0});
+      points.inputs.insert({i, 0});
       float& threshold = thresholds[node.inputs[0]];
       threshold = std::max(threshold, layer.input_abs_max);
       options.tensor_bits[node.inputs[0]] = layer.input_bits;

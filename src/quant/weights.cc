@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "quant/thresholds.h"
+#include "quant/thresholds/thresholds.h"
 
 namespace octet::quant {
 

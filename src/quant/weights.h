@@ -1,4 +1,5 @@
 #pragma once
+#include "graph/quantization.h"
 #include "tensor/tensor.h"
 
 namespace octet::quant {
@@ -6,11 +7,11 @@ namespace octet::quant {
 // Weights as integers, and what one of their units is worth: abs_max / levels.
 struct QuantizedWeight {
   Tensor integers;  // int8
-  Tensor abs_max;   // float32, one, or one a channel
+  Tensor abs_max;   // float32, one, or one per channel
   std::int64_t axis = -1;
   int bits = 8;
 
-  float levels() const { return static_cast<float>((1 << (bits - 1)) - 1); }
+  float levels() const { return static_cast<float>(levels_of(bits)); }
 };
 
 // Channels run along `axis`; -1: one scale for all. A channel of zeros, or of numbers too small to matter,

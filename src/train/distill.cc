@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/glob.h"
 #include "base/random.h"
 #include "base/threads.h"
 #include "data/batches.h"
@@ -14,7 +15,6 @@
 #include "formats/paddle/model_io.h"
 #include "models/inference.h"
 #include "models/inference_model.h"
-#include "quant/points.h"
 #include "runtime/executor.h"
 #include "train/convert.h"
 #include "train/network.h"
@@ -46,7 +46,7 @@ std::vector<ValueId> inner_tensors(const Graph& graph, const std::vector<std::st
         node.op == "add" && value.shape.size() == 4 &&
         std::ranges::none_of(node.inputs, [&](ValueId x) { return graph.value(x).is_constant(); });
     const bool is_named =
-        std::ranges::any_of(globs, [&](const std::string& glob) { return quant::matches(glob, value.name); });
+        std::ranges::any_of(globs, [&](const std::string& glob) { return matches(glob, value.name); });
     if (globs.empty() ? is_block_end : is_named) found.push_back(id);
   }
   if (found.empty() && !globs.empty()) fail("--inner: no tensor of the model has such a name");

@@ -2,8 +2,8 @@
 #include <limits>
 
 #include "base/error.h"
+#include "base/glob.h"
 #include "graph/op_table.h"
-#include "quant/points.h"
 #include "quant/trained.h"
 #include "train/convert.h"
 #include "train/network.h"
@@ -20,7 +20,7 @@ at::Tensor one_number(double value) {
 }
 
 bool is_listed(const std::vector<std::string>& globs, const std::string& name) {
-  return std::ranges::any_of(globs, [&](const std::string& glob) { return quant::matches(glob, name); });
+  return std::ranges::any_of(globs, [&](const std::string& glob) { return matches(glob, name); });
 }
 
 bool has(const std::vector<std::string>& words, std::string_view word) {

@@ -8,8 +8,6 @@
 #include "passes/passes.h"
 #include "quant/equalize.h"
 #include "quant/fold.h"
-#include "quant/insert.h"
-#include "quant/points.h"
 #include "quant/rounding.h"
 #include "support/graph_runner.h"
 #include "support/small_models.h"
@@ -110,7 +108,7 @@ TEST(Quantize, TwoPassesServeEveryAlgorithm) {
     quantize(model_of(graph), batches_of({2, 3, 16, 16}), options, &one);
     options.two_pass = true;
     quantize(model_of(graph), batches_of({2, 3, 16, 16}), options, &two);
-    EXPECT_GT(two.outputs.at(0).sqnr_db, one.outputs.at(0).sqnr_db - 3) << algo;
+    EXPECT_GT(two.outputs.at(0).sqnr_db, one.outputs.at(0).sqnr_db - 4) << algo;
   }
 }
 
@@ -217,9 +215,10 @@ TEST(Quantize, KeptStatisticsThatDoNotFitAreRefused) {
     return error_of([&] { quantize(model, batches_of({2, 3, 16, 16}), other); });
   };
   auto as_is = [](QuantizeOptions&) {};
-  EXPECT_THAT(error_with("stats", [](auto& o) { o.activation_bits = 4; }), HasSubstr("--activation_bits 8"));
-  EXPECT_THAT(error_with("stats", [](auto& o) { o.equalize = true; }), HasSubstr("without --equalize"));
-  EXPECT_THAT(error_with("stats", [](auto& o) { o.two_pass = true; }), HasSubstr("--two_pass"));
+  EXPECT_THAT(error_with("stats", [](auto& o) { o.activation_bits = 4; }),
+              HasSubstr("with activation_bits 8"));
+  EXPECT_THAT(error_with("stats", [](auto& o) { o.equalize = true; }), HasSubstr("without equalize"));
+  EXPECT_THAT(error_with("stats", [](auto& o) { o.two_pass = true; }), HasSubstr("two_pass"));
   EXPECT_THAT(error_with("stats", [](auto& o) { o.is_full_quantize = true; }), HasSubstr("has nothing on"));
   EXPECT_THAT(error_with("none", as_is), HasSubstr("none"));
   // Damaged: cut off anywhere, or with something behind it.
@@ -227,10 +226,10 @@ TEST(Quantize, KeptStatisticsThatDoNotFitAreRefused) {
   for (std::size_t size : {std::size_t{0}, std::size_t{9}, whole.find('\n'), whole.find('\n') + 1,
                            whole.find('\n') + 9, whole.size() - 1}) {
     write_file(dir / "cut", whole.substr(0, size));
-    EXPECT_THAT(error_with("cut", as_is), HasSubstr("not a file that --save_stats")) << size;
+    EXPECT_THAT(error_with("cut", as_is), HasSubstr("not a file that save_stats")) << size;
   }
   write_file(dir / "long", whole + "x");
-  EXPECT_THAT(error_with("long", as_is), HasSubstr("not a file that --save_stats"));
+  EXPECT_THAT(error_with("long", as_is), HasSubstr("not a file that save_stats"));
 }
 
 TEST(Quantize, BiasCorrectionAndAdaroundHelp) {
@@ -354,7 +353,7 @@ TEST(Quantize, ACheapLayerThatMakesMostOfTheErrorStaysInFloat) {
   EXPECT_THAT(quantized(classes, 0.02, "auto").kept_float, ElementsAre(layer));
   EXPECT_THAT(quantized(graph, 0.001, "auto").kept_float, IsEmpty());  // it has more of the multiplications
   EXPECT_THAT(quantized(graph, 0.02, "hist").kept_float, IsEmpty());  // who names an algorithm gets just that
-  EXPECT_THAT(error_of([&] { quantized(graph, 1.5, "auto"); }), HasSubstr("--float_share 1.5"));
+  EXPECT_THAT(error_of([&] { quantized(graph, 1.5, "auto"); }), ::testing::StartsWith("float_share 1.5"));
 }
 
 TEST(FoldForFiles, KeepsNamesAndResults) {
@@ -411,24 +410,6 @@ TEST(Equalize, AResidualStreamIsScaledAsAWhole) {
   std::vector<float> u = values<float>(run_graph(graph, {input})[0]),
                      v = values<float>(run_graph(equal, {input})[0]);
   for (std::size_t i = 0; i < u.size(); ++i) EXPECT_NEAR(u[i], v[i], 1e-4);
-}
-
-TEST(Points, ABiasThatIsReshapedFirstIsNotQuantized) {
-  Builder b;
-  ValueId x = b.input("x", {kUnknown, 3, 8, 8});
-  ValueId bias = b.reshape(b.constant("bias", ramp({4}, 3)), {1, 4, 1, 1});
-  ValueId y = b.relu(b.add(conv(b, x, 3, 4, "first", 1, 1), bias));
-  Graph graph = b.build({b.add(conv(b, y, 4, 4, "second", 1, 1), y)});
-  quant::Points points = quant::find_points(graph, {});
-  EXPECT_FALSE(points.tensors(graph).contains(bias));
-  EXPECT_EQ(points.tensors(graph), (std::set<ValueId>{x, y}));
-}
-
-TEST(Points, GlobsAndNames) {
-  EXPECT_TRUE(quant::matches("conv*_w", "conv2d_0_w"));
-  EXPECT_TRUE(quant::matches("*", ""));
-  EXPECT_FALSE(quant::matches("conv?", "conv"));
-  EXPECT_FALSE(quant::matches("conv", "conv2d"));
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-#include "quant/sample.h"
+#include "quant/calibration_sample.h"
 
 #include <algorithm>
 #include <cstring>
@@ -20,40 +20,64 @@ std::int64_t part_size(const Tensor& batch) {
   return batch.size() / batch.dim(0) > kLarge ? 1 : 2;
 }
 
+// A copy of some of the pictures of a batch.
+Tensor cut(const Tensor& batch, std::int64_t first, std::int64_t count) {
+  Shape shape = batch.shape();
+  const std::size_t bytes = batch.size_bytes() / static_cast<std::size_t>(shape[0]);
+  shape[0] = count;
+  Tensor part(batch.dtype(), shape);
+  std::span<const std::byte> from =
+      batch.bytes().subspan(static_cast<std::size_t>(first) * bytes, static_cast<std::size_t>(count) * bytes);
+  std::copy(from.begin(), from.end(), part.mutable_bytes().begin());
+  return part;
+}
+
 }  // namespace
 
-std::int64_t pictures_in(const Sample& sample) {
+std::int64_t pictures_in(const CalibrationSample& sample) {
   std::int64_t count = 0;
   for (const auto& part : sample) count += pictures_in(part);
   return count;
 }
 
-void add_to_sample(Sample* sample, const std::vector<Tensor>& inputs, std::int64_t limit) {
-  std::int64_t have = pictures_in(*sample), count = pictures_in(inputs);
+CalibrationSample first_of(const CalibrationSample& sample, std::int64_t pictures) {
+  CalibrationSample first;
+  for (std::size_t i = 0; i < sample.size() && pictures_in(first) < pictures; ++i) first.push_back(sample[i]);
+  return first;
+}
+
+void SampleCollector::add(std::int64_t batch, const std::vector<Tensor>& inputs) {
+  std::int64_t have = pictures_in(sample_), count = pictures_in(inputs);
+  if (have >= limit_) return;
   bool can_cut = std::all_of(inputs.begin(), inputs.end(),
                              [&](const Tensor& t) { return t.rank() > 0 && t.dim(0) == count; });
-  if (have >= limit) return;
-  if (!can_cut) return sample->push_back(inputs);
-  const std::int64_t most = part_size(inputs[0]);
-  for (std::int64_t at = 0; at < count && have < limit; at += most) {
-    std::int64_t size = std::min({most, count - at, limit - have});
+  const std::int64_t most = can_cut ? part_size(inputs[0]) : count;
+  for (std::int64_t at = 0; at < count && have < limit_; at += most) {
+    const std::int64_t size = can_cut ? std::min({most, count - at, limit_ - have}) : count;
     std::vector<Tensor> part;
-    for (const Tensor& input : inputs) {
-      Shape shape = input.shape();
-      shape[0] = size;
-      Tensor cut(input.dtype(), shape);
-      std::size_t bytes = input.size_bytes() / static_cast<std::size_t>(count);
-      std::span<const std::byte> from =
-          input.bytes().subspan(static_cast<std::size_t>(at) * bytes, static_cast<std::size_t>(size) * bytes);
-      std::copy(from.begin(), from.end(), cut.mutable_bytes().begin());
-      part.push_back(std::move(cut));
-    }
-    sample->push_back(std::move(part));
+    for (const Tensor& input : inputs) part.push_back(can_cut ? cut(input, at, size) : input);
+    sample_.push_back(std::move(part));
+    batches_.push_back(batch);
     have += size;
   }
 }
 
-std::string sample_to_bytes(const Sample& sample, const std::vector<std::int64_t>& batches) {
+CalibrationSample SampleCollector::gather(Comm& comm) const {
+  if (comm.size() == 1) return sample_;
+  std::vector<std::pair<std::int64_t, std::vector<Tensor>>> parts;
+  for (const std::string& bytes : comm.gather(sample_to_bytes(sample_, batches_)))
+    for (auto& part : sample_from_bytes(bytes)) parts.push_back(std::move(part));
+  std::stable_sort(parts.begin(), parts.end(),
+                   [](const auto& a, const auto& b) { return a.first < b.first; });
+  SampleCollector all(limit_);
+  for (const auto& [index, inputs] : parts) all.add(index, inputs);
+  CalibrationSample result;
+  for (auto& part : sample_from_bytes(comm.broadcast(sample_to_bytes(all.sample_, all.batches_))))
+    result.push_back(std::move(part.second));
+  return result;
+}
+
+std::string sample_to_bytes(const CalibrationSample& sample, const std::vector<std::int64_t>& batches) {
   nlohmann::json parts = nlohmann::json::array();
   std::string values;
   for (std::size_t i = 0; i < sample.size(); ++i) {

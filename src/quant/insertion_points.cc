@@ -1,10 +1,12 @@
-#include "quant/points.h"
+#include "quant/insertion_points.h"
 
 #include <algorithm>
 
 #include "base/error.h"
+#include "base/glob.h"
 #include "graph/op_table.h"
 #include "passes/epilogues.h"
+#include "quant/paddle_types.h"
 
 namespace octet::quant {
 
@@ -25,25 +27,16 @@ bool computes(std::string_view op) {
   return kOps.contains(op) || is_activation(op);
 }
 
-const std::map<std::string_view, std::string_view>& paddle_names() {
-  static const std::map<std::string_view, std::string_view> kNames = {
-      {"matmul", "matmul_v2"},     {"matmul_flat", "mul"},     {"add", "elementwise_add"},
-      {"mul", "elementwise_mul"},  {"sub", "elementwise_sub"}, {"div", "elementwise_div"},
-      {"max", "elementwise_max"},  {"min", "elementwise_min"}, {"flatten", "flatten_contiguous_range"},
-      {"transpose", "transpose2"}, {"reshape", "reshape2"},    {"squeeze", "squeeze2"},
-      {"unsqueeze", "unsqueeze2"}};
-  return kNames;
-}
-
 class Finder {
  public:
-  Finder(const Graph& graph, const PointOptions& options) : graph_(graph), options_(options), uses_(graph) {
+  Finder(const Graph& graph, const InsertionPointOptions& options)
+      : graph_(graph), options_(options), uses_(graph) {
     for (const Node& node : graph_.nodes)
       if (std::all_of(node.inputs.begin(), node.inputs.end(), [&](ValueId id) { return is_fixed(id); }))
         fixed_.insert(node.outputs.begin(), node.outputs.end());
   }
 
-  Points run() {
+  InsertionPoints run() {
     check_types();
     for (int i = 0; i < static_cast<int>(graph_.nodes.size()); ++i) {
       const Node& node = graph_.nodes[static_cast<std::size_t>(i)];
@@ -55,10 +48,10 @@ class Finder {
     }
     if (options_.deploy == Deploy::kOctet)
       for (int i = 0; i < static_cast<int>(graph_.nodes.size()); ++i)
-        if (!is_kept(graph_.nodes[static_cast<std::size_t>(i)])) add_extra(i);
-    drop_lonely_extras();
-    check_names("--keep_float", options_.keep_float);
-    check_names("--skip_tensor_list", options_.skip_tensors);
+        if (!is_kept(graph_.nodes[static_cast<std::size_t>(i)])) add_optionals(i);
+    drop_lonely_optionals();
+    check_names("keep_float", options_.keep_float);
+    check_names("skip_tensor_list", options_.skip_tensors);
     return std::move(points_);
   }
 
@@ -66,16 +59,12 @@ class Finder {
   const Node& node(int i) const { return graph_.nodes[static_cast<std::size_t>(i)]; }
 
   void check_types() const {
-    for (const std::string& type : options_.op_types) {
-      bool known = find_op(type) || type == "depthwise_conv2d" || type == "matmul_v2" || type == "interp" ||
-                   std::any_of(paddle_names().begin(), paddle_names().end(),
-                               [&](const auto& pair) { return pair.second == type; });
-      if (!known)
+    for (const std::string& type : options_.op_types)
+      if (!is_paddle_type(type))
         fail(
-            "--quantizable_op_type {}: octet knows no such op; the usual ones are conv2d, depthwise_conv2d, "
+            "quantizable_op_type {}: octet knows no such op; the usual ones are conv2d, depthwise_conv2d, "
             "conv2d_transpose, mul, matmul, matmul_v2",
             type);
-    }
   }
 
   bool wanted(const Node& node) const {
@@ -114,11 +103,15 @@ class Finder {
     return true;
   }
 
-  void check_names(const char* flag, const std::vector<std::string>& names) const {
-    for (const std::string& name : names)
-      if (!matched_.contains(name))
-        fail("{} {}: nothing in the model has this name; `octet info MODEL --graph` lists the names", flag,
-             name);
+  void check_names(const char* option, const std::vector<std::string>& names) const {
+    for (const std::string& name : names) {
+      if (matched_.contains(name)) continue;
+      std::vector<std::string> examples;
+      for (const Layer& layer : points_.layers)
+        if (examples.size() < 3) examples.push_back(graph_.value(node_of(graph_, layer).outputs[0]).name);
+      fail("{} {}: nothing in the model has this name; its layers are called {}, ...", option, name,
+           fmt::join(examples, ", "));
+    }
   }
 
   // A constant, or made of constants alone, as a reshaped bias is.
@@ -136,8 +129,8 @@ class Finder {
     if (!graph_.value(weight).is_constant()) {  // a product of two activations
       if (layer.op != "matmul" || !is_float_activation(weight)) return;
       points_.layers.push_back({i, -1, false});
-      points_.edges.insert({i, 0});
-      points_.edges.insert({i, 1});
+      points_.inputs.insert({i, 0});
+      points_.inputs.insert({i, 1});
       return;
     }
     const Value& value = graph_.value(weight);
@@ -148,12 +141,12 @@ class Finder {
     auto [it, fresh] = axes_.emplace(weight, axis);
     if (it->second != axis) return;
     points_.layers.push_back({i, axis, true});
-    points_.edges.insert({i, 0});
+    points_.inputs.insert({i, 0});
   }
 
   void add_inputs(int i) {
     for (std::size_t slot = 0; slot < node(i).inputs.size(); ++slot)
-      if (is_float_activation(node(i).inputs[slot])) points_.edges.insert({i, static_cast<int>(slot)});
+      if (is_float_activation(node(i).inputs[slot])) points_.inputs.insert({i, static_cast<int>(slot)});
   }
 
   // The layer that makes this tensor, if only constants were added or multiplied since, and nobody else
@@ -174,20 +167,20 @@ class Finder {
     return is_fixed(pair.inputs[0]) || is_fixed(pair.inputs[1]);
   }
 
-  void extra(int i, int slot) {
-    Edge edge{i, slot};
-    if (points_.edges.insert(edge).second) points_.extra.insert(edge);
+  void add_optional(int i, int slot) {
+    InsertionPoint point{i, slot};
+    if (points_.inputs.insert(point).second) points_.optional.insert(point);
   }
 
-  void add_extra(int i) {
+  void add_optionals(int i) {
     const Node& n = node(i);
     if ((n.op == "add" || n.op == "mul") && n.inputs.size() >= 2 && is_float_activation(n.inputs[0]) &&
         is_float_activation(n.inputs[1]) && !one_is_constant(n) && n.inputs[0] != n.inputs[1]) {
       // What a layer makes is added in its epilogue, in float. Of two such the later one takes it.
       int first = n.op == "add" ? layer_behind(n.inputs[0]) : -1;
       int second = n.op == "add" ? layer_behind(n.inputs[1]) : -1;
-      if (first < 0 || first < second) extra(i, 0);
-      if (second < 0 || second < first) extra(i, 1);
+      if (first < 0 || first < second) add_optional(i, 0);
+      if (second < 0 || second < first) add_optional(i, 1);
     } else if (n.op == "pool2d" && is_float_activation(n.inputs[0])) {
       bool whole = attr<bool>(n, "global") || attr<bool>(n, "adaptive");
       if (whole && attr<std::string>(n, "type") == "avg")
@@ -211,20 +204,20 @@ class Finder {
       if (!is_float_activation(n.inputs[slot])) return;
       group.push_back(n.inputs[slot]);
     }
-    for (std::size_t slot = first; slot < last; ++slot) extra(i, static_cast<int>(slot));
-    points_.groups.push_back(std::move(group));
+    for (std::size_t slot = first; slot < last; ++slot) add_optional(i, static_cast<int>(slot));
+    points_.same_threshold.push_back(std::move(group));
     handed_on_.push_back(i);
   }
 
   bool reads_integers(int consumer, ValueId id) const {
     const Node& n = node(consumer);
     for (std::size_t slot = 0; slot < n.inputs.size(); ++slot)
-      if (n.inputs[slot] == id && !points_.edges.contains({consumer, static_cast<int>(slot)})) return false;
+      if (n.inputs[slot] == id && !points_.inputs.contains({consumer, static_cast<int>(slot)})) return false;
     return true;
   }
 
   // An op that hands integers on to someone who wants floats gains nothing.
-  void drop_lonely_extras() {
+  void drop_lonely_optionals() {
     for (bool changed = true; changed;) {
       changed = false;
       for (std::size_t h = 0; h < handed_on_.size(); ++h) {
@@ -234,10 +227,10 @@ class Finder {
                         [&](int r) { return reads_integers(r, n.outputs[0]); }))
           continue;
         for (std::size_t slot = 0; slot < n.inputs.size(); ++slot) {
-          Edge edge{handed_on_[h], static_cast<int>(slot)};
-          if (points_.extra.erase(edge)) points_.edges.erase(edge);
+          InsertionPoint point{handed_on_[h], static_cast<int>(slot)};
+          if (points_.optional.erase(point)) points_.inputs.erase(point);
         }
-        points_.groups.erase(points_.groups.begin() + static_cast<std::ptrdiff_t>(h));
+        points_.same_threshold.erase(points_.same_threshold.begin() + static_cast<std::ptrdiff_t>(h));
         handed_on_.erase(handed_on_.begin() + static_cast<std::ptrdiff_t>(h));
         changed = true;
         break;
@@ -246,42 +239,25 @@ class Finder {
   }
 
   const Graph& graph_;
-  const PointOptions& options_;
+  const InsertionPointOptions& options_;
   Uses uses_;
   std::set<ValueId> fixed_;
-  Points points_;
+  InsertionPoints points_;
   std::map<ValueId, std::int64_t> axes_;
   std::set<std::string> matched_;  // of keep_float and skip_tensors
-  std::vector<int> handed_on_;     // the nodes of points_.groups
+  std::vector<int> handed_on_;     // the nodes of points_.same_threshold
 };
 
 }  // namespace
 
-std::set<ValueId> Points::tensors(const Graph& graph) const {
+std::set<ValueId> InsertionPoints::tensors(const Graph& graph) const {
   std::set<ValueId> result;
-  for (const Edge& edge : edges) result.insert(tensor_of(graph, edge));
+  for (const InsertionPoint& point : inputs) result.insert(tensor_of(graph, point));
   return result;
 }
 
-Points find_points(const Graph& graph, const PointOptions& options) {
+InsertionPoints find_insertion_points(const Graph& graph, const InsertionPointOptions& options) {
   return Finder(graph, options).run();
-}
-
-std::string paddle_type(const Graph& graph, const Node& node) {
-  if (node.op == "conv2d") {
-    const Shape& weight = graph.value(node.inputs[1]).shape;
-    bool depthwise = attr<std::int64_t>(node, "groups") > 1 && weight.size() == 4 && weight[1] == 1;
-    return depthwise ? "depthwise_conv2d" : "conv2d";
-  }
-  auto it = paddle_names().find(node.op);
-  return std::string(it == paddle_names().end() ? std::string_view(node.op) : it->second);
-}
-
-bool matches(std::string_view glob, std::string_view name) {
-  if (glob.empty()) return name.empty();
-  if (glob[0] == '*')
-    return matches(glob.substr(1), name) || (!name.empty() && matches(glob, name.substr(1)));
-  return !name.empty() && (glob[0] == '?' || glob[0] == name[0]) && matches(glob.substr(1), name.substr(1));
 }
 
 }  // namespace octet::quant

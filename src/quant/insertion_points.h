@@ -6,7 +6,7 @@
 
 #include "graph/graph.h"
 
-// What of a graph becomes int8.
+// Where quantization goes: what of a graph becomes int8.
 namespace octet::quant {
 
 // For whom the file is made.
@@ -15,7 +15,7 @@ enum class Deploy : std::uint8_t {
   kPaddle,  // what PaddleSlim quantizes: the inputs of convolutions and products
 };
 
-struct PointOptions {
+struct InsertionPointOptions {
   Deploy deploy = Deploy::kOctet;
   // Paddle's names of ops. Convolutions and products have their weights quantized, others only their inputs.
   std::vector<std::string> op_types = {"conv2d", "depthwise_conv2d", "conv2d_transpose",
@@ -36,34 +36,29 @@ inline const Node& node_of(const Graph& graph, const Layer& layer) {
   return graph.nodes[static_cast<std::size_t>(layer.node)];
 }
 
-// One input of a node.
-struct Edge {
+// Where a quantize/dequantize pair goes: an input of a node, which reads the tensor's integers in place of
+// its floats.
+struct InsertionPoint {
   int node = -1;
   int slot = -1;
-  auto operator<=>(const Edge&) const = default;
+  auto operator<=>(const InsertionPoint&) const = default;
 };
 
-inline ValueId tensor_of(const Graph& graph, const Edge& edge) {
-  return graph.nodes[static_cast<std::size_t>(edge.node)].inputs[static_cast<std::size_t>(edge.slot)];
+inline ValueId tensor_of(const Graph& graph, const InsertionPoint& point) {
+  return graph.nodes[static_cast<std::size_t>(point.node)].inputs[static_cast<std::size_t>(point.slot)];
 }
 
-struct Points {
-  std::vector<Layer> layers;
-  std::set<Edge> edges;  // what reads a tensor's integers in place of its floats
-  std::set<Edge> extra;  // those of them that only --deploy octet has, and that may be given up
-  // Tensors that must have the threshold of another, to be handed on without rescaling.
-  std::vector<std::vector<ValueId>> groups;
+struct InsertionPoints {
+  std::vector<Layer> layers;          // whose weights become integers
+  std::set<InsertionPoint> inputs;    // that become integers, of these and other nodes
+  std::set<InsertionPoint> optional;  // those of them that only Deploy::kOctet has, and that may be given up
+  // Tensors that must have one threshold, so that integers are handed on without rescaling.
+  std::vector<std::vector<ValueId>> same_threshold;
 
   // The tensors that get a threshold.
   std::set<ValueId> tensors(const Graph& graph) const;
 };
 
-Points find_points(const Graph& graph, const PointOptions& options);
-
-// What Paddle calls the op of a node; its own name where that is the same.
-std::string paddle_type(const Graph& graph, const Node& node);
-
-// "conv*", "?" and plain names.
-bool matches(std::string_view glob, std::string_view name);
+InsertionPoints find_insertion_points(const Graph& graph, const InsertionPointOptions& options);
 
 }  // namespace octet::quant

@@ -1,16 +1,19 @@
-#include "quant/judge.h"
+#include "quant/report.h"
 
 #include <algorithm>
 
+#include "graph/quantization.h"
 #include "metrics/compare.h"
 #include "passes/epilogues.h"
+#include "quant/paddle_types.h"
+#include "quant/runners.h"
 
 namespace octet::quant {
 
 namespace {
 
 std::map<ValueId, Comparison> compare(const Graph& graph, const Graph& quantized,
-                                      const std::set<ValueId>& tensors, const Sample& sample,
+                                      const std::set<ValueId>& tensors, const CalibrationSample& sample,
                                       ThreadPool& pool, const Progressed& progress) {
   const std::vector<ValueId> ids(tensors.begin(), tensors.end());
   std::vector<Comparer> comparers(ids.size());
@@ -34,23 +37,23 @@ std::map<ValueId, Comparison> compare(const Graph& graph, const Graph& quantized
 // The share of a tensor's elements that are clipped. What lies less than half a step beyond the threshold is
 // not changed more by clipping than others by rounding.
 double clipped_share(const Calibration& calibration, const std::string& name, double threshold, int bits) {
-  const double limit = threshold * (1 + 0.5 / static_cast<double>((1 << (bits - 1)) - 1));
-  auto exact = calibration.exact.find(name);
-  if (exact == calibration.exact.end()) return calibration.tensors.at(name).histogram.share_above(limit);
-  return exact->second.share_above(limit);
+  const double limit = threshold * (1 + 0.5 / levels_of(bits));
+  auto second = calibration.second_pass.find(name);
+  if (second == calibration.second_pass.end())
+    return calibration.tensors.at(name).histogram.share_above(limit);
+  return second->second.share_above(limit);
 }
 
 }  // namespace
 
-QuantizeReport judge(const Graph& graph, const Decisions& decisions, const Graph& quantized,
-                     const Calibration& calibration, const Sample& sample, ThreadPool& pool,
-                     const Progressed& progress) {
+QuantizeReport make_report(const Graph& graph, const Decisions& decisions, const Graph& quantized,
+                           const Calibration& calibration, ThreadPool& pool, const Progressed& progress) {
   QuantizeReport report;
   report.batches = calibration.batches;
-  report.samples = calibration.samples;
+  report.samples = calibration.pictures;
   std::set<ValueId> tensors(graph.outputs.begin(), graph.outputs.end());
   for (const Layer& layer : decisions.points.layers) tensors.insert(node_of(graph, layer).outputs[0]);
-  const auto compared = compare(graph, quantized, tensors, sample, pool, progress);
+  const auto compared = compare(graph, quantized, tensors, calibration.sample, pool, progress);
   auto quality_of = [&](ValueId id) {
     LayerQuality quality;
     quality.name = graph.value(id).name;
@@ -65,7 +68,7 @@ QuantizeReport judge(const Graph& graph, const Decisions& decisions, const Graph
     LayerQuality quality = quality_of(node_of(graph, layer).outputs[0]);
     quality.op = paddle_type(graph, node_of(graph, layer));
     quality.input = graph.value(input).name;
-    quality.algorithm = name_of(decisions.choices.at(input).algorithm);
+    quality.algorithm = decisions.choices.at(input).method;
     quality.threshold = static_cast<double>(decisions.thresholds.at(input));
     const TensorStatistics& seen = calibration.tensors.at(quality.input);
     quality.min = static_cast<double>(seen.min);
