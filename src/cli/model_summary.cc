@@ -1,30 +1,20 @@
 #include "cli/model_summary.h"
 
-#include <algorithm>
-
 #include "graph/op_table.h"
 
 namespace octet::cli {
 
 namespace {
 
-bool is_one_of(std::string_view op, std::initializer_list<std::string_view> names) {
-  return std::find(names.begin(), names.end(), op) != names.end();
+bool is_quantizer(const Node& node) {
+  return spec_of(node).kind == OpKind::kQuantization;
 }
 
-bool is_layer(std::string_view op) {
-  return is_one_of(op, {"conv2d", "conv2d_transpose", "matmul", "matmul_flat"});
-}
-
-// Ops of which only the older of Paddle's two quantized formats is made (docs/ops.md, "Quantization").
+// Of which only the older of Paddle's two quantized formats is made (docs/ops.md, "Quantization"): all but
+// quantize, which it rounds differently, and dequantize.
 bool is_older_generation(const Node& node) {
   if (node.op == "quantize") return attr<std::string>(node, "rounding") == "away";
-  return is_one_of(node.op, {"fake_quant", "dynamic_quantize", "dynamic_fake_quant", "dequantize_sum",
-                             "dequantize_range"});
-}
-
-bool is_quantizer(const Node& node) {
-  return is_older_generation(node) || is_one_of(node.op, {"quantize", "dequantize"});
+  return node.op != "dequantize";
 }
 
 }  // namespace
@@ -47,11 +37,11 @@ ModelSummary summarize(const Graph& graph) {
     }
     if (is_quantizer(node)) {
       (is_older_generation(node) ? older : newer) = true;
-      if (node.op != "dequantize_range") summary.bits.insert(attr<std::int64_t>(node, "bits"));
+      if (has_attr(spec_of(node), "bits")) summary.bits.insert(attr<std::int64_t>(node, "bits"));
       for (ValueId id : node.outputs)
         if (id != kNoValue) quantized[static_cast<std::size_t>(id)] = true;
     }
-    if (is_layer(node.op)) {
+    if (is_product(node)) {
       ++summary.layers;
       bool any = false;
       for (ValueId id : node.inputs) any = any || (id != kNoValue && quantized[static_cast<std::size_t>(id)]);

@@ -33,14 +33,6 @@ const OpSpec* find_op(std::string_view name) {
   return it == index.end() ? nullptr : it->second;
 }
 
-bool is_optional(std::string_view slot) {
-  return slot.ends_with('?');
-}
-
-bool is_variadic(std::string_view slot) {
-  return slot.ends_with('*');
-}
-
 namespace {
 
 // Checks one side of a node against its slots. `missing(i)` says that entry i is there but holds no value.
@@ -53,7 +45,7 @@ void check_side(const std::vector<std::string_view>& slots, std::size_t count, s
     std::string_view slot = slots[std::min(i, slots.size() - 1)];
     bool cut_off = i >= count;
     if (is_optional(slot) || (is_variadic(slot) && cut_off)) continue;
-    if (cut_off || missing(i)) fail("{} {} is missing", what, slot.substr(0, slot.find_first_of("?*")));
+    if (cut_off || missing(i)) fail("{} {} is missing", what, slot_name(slot));
   }
 }
 
@@ -79,6 +71,8 @@ void infer_node(const Graph& graph, const Node& node, std::span<const ValueInfo*
         "infer_node needs one ValueInfo for each input and output");
   try {
     check_slots(*spec, node);
+    check_attributes(*spec, node);
+    if (spec->check) spec->check(graph, node);
     for (std::size_t i = 0; i < inputs.size(); ++i) {
       check((inputs[i] == nullptr) == (node.inputs[i] == kNoValue), "an absent input has no ValueInfo");
       if (inputs[i]) ops::check_shape(inputs[i]->shape, "an input");

@@ -111,8 +111,7 @@ std::optional<MaybeInts> shape_values(const Node& node, ops::Inputs inputs,
   } else if (op == "add" || op == "sub" || op == "mul" || op == "div") {
     if (!values[1]) return std::nullopt;
     result = combined(op, *values[0], *values[1], count);
-  } else if (op == "reshape" || op == "flatten" || op == "squeeze" || op == "unsqueeze" || op == "identity" ||
-             op == "cast") {
+  } else if (OpKind kind = spec_of(node).kind; kind == OpKind::kView || kind == OpKind::kCast) {
     result = *values[0];
   } else {
     return std::nullopt;

@@ -5,22 +5,6 @@ namespace octet {
 
 namespace {
 
-// In the order of Attr's alternatives.
-constexpr std::string_view kAttrTypes[] = {"bool", "integer", "number", "text", "integers", "numbers"};
-
-void verify_attrs(const OpSpec& spec, const Node& node) {
-  for (const auto& [name, value] : node.attrs) {
-    const AttrSpec* found = nullptr;
-    for (const AttrSpec& attr : spec.attrs)
-      if (attr.name == name) found = &attr;
-    if (!found) fail("op {} has no attribute {}", node.op, name);
-    if (found->default_value.index() != value.index()) {
-      fail("attribute {} is of type {}, expected {}", name, kAttrTypes[value.index()],
-           kAttrTypes[found->default_value.index()]);
-    }
-  }
-}
-
 class Verifier {
  public:
   explicit Verifier(const Graph& graph) : graph_(graph), defined_(graph.values.size(), false) {}
@@ -64,7 +48,7 @@ class Verifier {
     if (!spec) return;  // another tool's op: nothing is known of its slots
     try {
       check_slots(*spec, node);
-      verify_attrs(*spec, node);
+      check_attribute_types(*spec, node);
     } catch (const Error& error) {
       fail("{}: {}", place, error.what());
     }

@@ -20,9 +20,7 @@ bool hands_on(const Node& node) {
 InferenceModel load_inference_model(const std::string& path, const ModelFiles& files) {
   InferenceModel model{.graph = paddle::load_model(paddle::find_model(path, files))};
   Graph& graph = model.graph;
-  for (const Node& node : graph.nodes)
-    if (node.op.find("quant") != std::string::npos)
-      fail("{}: the model is quantized already; start from its float version", path);
+  if (is_quantized(graph)) fail("{}: the model is quantized already; start from its float version", path);
   if (graph.inputs.size() != 1)
     fail("{}: a model with {} inputs can't be trained", path, graph.inputs.size());
   graph.outputs.resize(1);

@@ -1,5 +1,6 @@
 #include <map>
 
+#include "graph/op_table.h"
 #include "passes/passes.h"
 
 namespace octet {
@@ -32,8 +33,8 @@ class Assignment {
 
   // A kernel has four dimensions but is no image: it is always plain.
   static bool is_weight(const Node& node, std::size_t input) {
-    return input == 1 && (node.op == "conv2d" || node.op == "qconv2d" || node.op == "conv2d_transpose" ||
-                          node.op == "qconv2d_transpose");
+    const OpSpec& spec = spec_of(node);
+    return spec.kind == OpKind::kConvolution && slot_at(node, input) == spec.weights;
   }
 
   Layout choose(const Node& node, LayoutNeed need) const {

@@ -4,37 +4,8 @@
 
 namespace octet {
 
-bool is_linear(const Node& node) {
-  return node.op == "conv2d" || node.op == "conv2d_transpose" || node.op == "matmul" ||
-         node.op == "matmul_flat" || node.op == "qconv2d" || node.op == "qconv2d_transpose" ||
-         node.op == "qmatmul";
-}
-
 std::int64_t weight_channel_axis(const Node& layer) {
-  if (layer.op == "conv2d") return 0;
-  return layer.op == "matmul" && attr<bool>(layer, "transpose_y") ? 0 : 1;
-}
-
-bool has_epilogue(const Node& node) {
-  return is_linear(node) || node.op == "add" || node.op == "mul" || node.op == "qadd" || node.op == "qmul";
-}
-
-EpilogueSlots epilogue_slots(const Node& node) {
-  if (node.op == "add" || node.op == "mul") return {.out_scale = 2};
-  if (node.op == "qadd" || node.op == "qmul") return {.out_scale = 4};
-  if (node.op.starts_with('q')) return {.bias = 3, .out_scale = 4, .residual = 5};
-  return {.bias = 2, .out_scale = 3, .residual = 4};
-}
-
-ValueId input_of(const Node& node, int slot) {
-  auto index = static_cast<std::size_t>(slot);
-  return slot >= 0 && index < node.inputs.size() ? node.inputs[index] : kNoValue;
-}
-
-void set_input(Node& node, int slot, ValueId id) {
-  auto index = static_cast<std::size_t>(slot);
-  if (node.inputs.size() <= index) node.inputs.resize(index + 1, kNoValue);
-  node.inputs[index] = id;
+  return layer.op == "conv2d" || (layer.op == "matmul" && attr<bool>(layer, "transpose_y")) ? 0 : 1;
 }
 
 bool has_one_tap(const Node& conv, const Shape& weight) {
@@ -44,27 +15,13 @@ bool has_one_tap(const Node& conv, const Shape& weight) {
 }
 
 bool is_open(const Node& node) {
-  return attr<std::string>(node, "activation").empty() &&
-         input_of(node, epilogue_slots(node).out_scale) == kNoValue;
-}
-
-std::int64_t channels_of(const Graph& graph, const Node& node) {
-  const Shape& weight = graph.value(node.inputs[1]).shape;
-  std::size_t rank = weight.size();
-  if (node.op == "conv2d" || node.op == "qconv2d") return rank == 4 ? weight[0] : kUnknown;
-  if (node.op == "conv2d_transpose" || node.op == "qconv2d_transpose")
-    return rank == 4 && weight[1] != kUnknown ? weight[1] * attr<std::int64_t>(node, "groups") : kUnknown;
-  if (rank < 2) return kUnknown;
-  if (node.op == "matmul_flat" && attr<std::int64_t>(node, "y_num_col_dims") != static_cast<int>(rank) - 1)
-    return kUnknown;
-  bool transposed = node.op != "matmul_flat" && attr<bool>(node, "transpose_y");
-  return weight[transposed ? rank - 2 : rank - 1];
+  return attr<std::string>(node, "activation").empty() && input_of(node, "out_scale") == kNoValue;
 }
 
 bool lies_along_channels(const Graph& graph, const Node& layer, const Shape& constant, std::int64_t axis) {
-  std::int64_t count = element_count(constant), channels = channels_of(graph, layer);
+  std::int64_t count = element_count(constant), channels = output_channels(graph, layer);
   if (count != channels) return false;
-  if (layer.op.find("matmul") != std::string::npos) {
+  if (spec_of(layer).kind == OpKind::kMatmul) {
     if (constant.empty() || constant.back() != count) return false;
     auto rank = static_cast<std::int64_t>(graph.value(layer.outputs[0]).shape.size());
     if (static_cast<std::int64_t>(constant.size()) > rank) return false;

@@ -41,8 +41,8 @@ std::optional<Affine> affine_of(const Graph& graph, const Node& layer, const Nod
   if (norm.op != "batch_norm" || norm.inputs[0] != layer.outputs[0]) return std::nullopt;
   std::vector<std::span<const float>> parts;
   std::vector<Tensor> aligned;
-  for (std::size_t i = 1; i < 5; ++i) {
-    const Value& value = graph.value(norm.inputs[i]);
+  for (std::string_view slot : {"scale", "bias", "mean", "variance"}) {
+    const Value& value = graph.value(input_of(norm, slot));
     if (!value.is_constant() || value.dtype != DType::kFloat32 || value.constant.size() != channels)
       return std::nullopt;
     aligned.push_back(value.constant.aligned());
@@ -70,30 +70,29 @@ Tensor scaled(const Tensor& tensor, const std::vector<double>& a, std::int64_t i
   return result;
 }
 
-// How many elements of a float weight, or of a multiplier, follow each other with the same output channel;
-// nothing when the op can't be folded into.
-std::optional<std::int64_t> inner_of(const Node& layer, const Shape& weight) {
-  if (layer.op == "conv2d") return weight[1] * weight[2] * weight[3];
-  if (layer.op == "conv2d_transpose" && attr<std::int64_t>(layer, "groups") == 1)
-    return weight[2] * weight[3];
-  return std::nullopt;
+// How many elements of a float weight follow each other with the same output channel; nothing when the groups
+// of a transposed convolution share them.
+std::optional<std::int64_t> inner_of(const Graph& graph, const Node& layer, const Shape& weight) {
+  int axis = weight_channel_axis(graph, layer);
+  if (axis < 0 || weight[static_cast<std::size_t>(axis)] != output_channels(graph, layer))
+    return std::nullopt;
+  return element_count(Shape(weight.begin() + axis + 1, weight.end()));
 }
 
 // Folds what reads the layer into it, if it can.
 bool fold_next(Graph& graph, const Uses& uses, Node& layer, std::size_t* folded) {
-  bool integer = layer.op == "qconv2d" || layer.op == "qconv2d_transpose";
-  EpilogueSlots slots = epilogue_slots(layer);
-  if (!is_open(layer) || input_of(layer, slots.residual) != kNoValue) return false;
+  bool integer = spec_of(layer).is_integer;
+  if (!is_open(layer) || input_of(layer, "residual") != kNoValue) return false;
   Node* norm = only_reader(graph, uses, layer);
   if (!norm) return false;
   // Floats: into the weights. Integers: into the multipliers, the weights stay those of the file.
-  int factor_slot = integer ? 2 : 1;
-  const Value& factor = graph.value(layer.inputs[static_cast<std::size_t>(factor_slot)]);
-  std::int64_t channels = channels_of(graph, layer);
+  std::string_view factor_slot = integer ? "multiplier" : spec_of(layer).weights;
+  const Value& factor = graph.value(input_of(layer, factor_slot));
+  std::int64_t channels = output_channels(graph, layer);
   if (!factor.is_constant() || factor.dtype != DType::kFloat32) return false;
-  std::optional<std::int64_t> inner = integer ? 1 : inner_of(layer, factor.shape);
+  std::optional<std::int64_t> inner = integer ? 1 : inner_of(graph, layer, factor.shape);
   if (!inner || (integer && factor.constant.size() != channels)) return false;
-  ValueId bias = input_of(layer, slots.bias);
+  ValueId bias = input_of(layer, "bias");
   if (bias != kNoValue && !graph.value(bias).is_constant()) return false;
   std::optional<Affine> affine = affine_of(graph, layer, *norm, channels);
   if (!affine) return false;
@@ -111,7 +110,7 @@ bool fold_next(Graph& graph, const Uses& uses, Node& layer, std::size_t* folded)
     *folded += factors.size_bytes();
     set_input(layer, factor_slot, graph.add_constant(name + ".scaled", std::move(factors)));
   }
-  set_input(layer, slots.bias, graph.add_constant(name + ".bias", std::move(biases)));
+  set_input(layer, "bias", graph.add_constant(name + ".bias", std::move(biases)));
   take_over(layer, *norm);
   return true;
 }
@@ -123,9 +122,7 @@ void fold_batch_norm(Graph& graph) {
   std::size_t folded = 0;  // bytes of weights that were read from the file and are not needed any more
   constexpr std::size_t kReleaseEvery = 8 << 20;
   for (Node& layer : graph.nodes) {
-    if (layer.op != "qconv2d" && layer.op != "qconv2d_transpose" && layer.op != "conv2d" &&
-        layer.op != "conv2d_transpose")
-      continue;
+    if (spec_of(layer).kind != OpKind::kConvolution) continue;
     while (fold_next(graph, uses, layer, &folded)) {
     }
     if (folded < kReleaseEvery || !graph.source) continue;

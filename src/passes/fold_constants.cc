@@ -11,7 +11,7 @@ void fold_constants(Graph& graph, const Evaluate& evaluate, bool weights_too) {
   for (Node& node : graph.nodes) {
     bool folds = find_op(node.op) && !node.inputs.empty() && node.outputs.size() == 1 &&
                  node.outputs[0] != kNoValue && !is_output[static_cast<std::size_t>(node.outputs[0])];
-    bool quantizes = node.op.find("quant") != std::string::npos;
+    bool quantizes = spec_of(node).kind == OpKind::kQuantization;
     if (quantizes && !weights_too) folds = false;
     std::vector<const Tensor*> inputs;
     std::vector<Tensor> aligned(node.inputs.size());

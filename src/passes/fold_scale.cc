@@ -9,8 +9,8 @@ void fold_scale(Graph& graph) {
     if (node.op != "scale" || node.inputs.size() != 1 || !attr<bool>(node, "bias_after_scale")) continue;
     Node* conv = only_reader(graph, uses, node);
     if (!conv || conv->op != "conv2d" || conv->inputs[0] != node.outputs[0]) continue;
-    const Value& weight = graph.value(conv->inputs[1]);
-    ValueId bias = input_of(*conv, epilogue_slots(*conv).bias);
+    const Value& weight = graph.value(input_of(*conv, "weight"));
+    ValueId bias = input_of(*conv, "bias");
     if (!weight.is_constant() || weight.dtype != DType::kFloat32 || !has_one_tap(*conv, weight.shape))
       continue;
     if (bias != kNoValue && !graph.value(bias).is_constant()) continue;
@@ -31,8 +31,8 @@ void fold_scale(Graph& graph) {
       biases.mutable_data<float>()[c] = static_cast<float>(sum);
     }
     std::string name = graph.value(conv->outputs[0]).name;
-    set_input(*conv, 1, graph.add_constant(name + ".scaled", std::move(weights)));
-    set_input(*conv, epilogue_slots(*conv).bias, graph.add_constant(name + ".shifted", std::move(biases)));
+    set_input(*conv, "weight", graph.add_constant(name + ".scaled", std::move(weights)));
+    set_input(*conv, "bias", graph.add_constant(name + ".shifted", std::move(biases)));
     conv->inputs[0] = node.inputs[0];
   }
 }

@@ -6,9 +6,8 @@ namespace octet {
 void fuse_bias(Graph& graph) {
   Uses uses(graph);
   for (Node& layer : graph.nodes) {
-    if (!is_linear(layer) || !is_open(layer)) continue;
-    int slot = epilogue_slots(layer).bias;
-    if (input_of(layer, slot) != kNoValue || input_of(layer, slot + 2) != kNoValue) continue;
+    if (!is_product(layer) || !is_open(layer)) continue;
+    if (input_of(layer, "bias") != kNoValue || input_of(layer, "residual") != kNoValue) continue;
     Node* add = only_reader(graph, uses, layer);
     if (!add || add->op != "add" || !is_open(*add)) continue;
     // The constant may stand on either side where the shapes are aligned at their ends.
@@ -23,7 +22,7 @@ void fuse_bias(Graph& graph) {
       Tensor tensor = bias.constant.aligned().reshaped({bias.constant.size()});
       flat = graph.add_constant(bias.name + ".flat", std::move(tensor));
     }
-    set_input(layer, slot, flat);
+    set_input(layer, "bias", flat);
     take_over(layer, *add);
   }
   remove_taken_over(graph);

@@ -10,7 +10,7 @@ namespace {
 bool fits_epilogue(const Graph& graph, const Node& node) {
   if (node.op != "quantize" || attr<std::string>(node, "dtype") != "int8") return false;
   if (attr<std::string>(node, "unit") != "abs_max" || attr<std::int64_t>(node, "bits") > 8) return false;
-  const Value& scale = graph.value(node.inputs[1]);
+  const Value& scale = graph.value(input_of(node, "scale"));
   // One scale for all, also where an axis is named.
   return scale.is_constant() && scale.dtype == DType::kFloat32 && scale.constant.size() == 1;
 }
@@ -23,21 +23,20 @@ void fuse_quantize(Graph& graph) {
   std::map<ValueId, ValueId> same;
   for (Node& node : graph.nodes) {
     if (!has_epilogue(node) || graph.value(node.outputs[0]).dtype != DType::kFloat32) continue;
-    EpilogueSlots slots = epilogue_slots(node);
-    if (input_of(node, slots.out_scale) != kNoValue || node.outputs.size() != 1) continue;
+    if (input_of(node, "out_scale") != kNoValue || node.outputs.size() != 1) continue;
     ValueId floats = node.outputs[0], integers = kNoValue;
     std::size_t taken = 0;
     for (int index : uses.consumers(floats)) {
       Node& quantize = graph.nodes[static_cast<std::size_t>(index)];
       if (quantize.op.empty() || !fits_epilogue(graph, quantize)) continue;
       if (integers == kNoValue) {
-        set_input(node, slots.out_scale, quantize.inputs[1]);
+        set_input(node, "out_scale", input_of(quantize, "scale"));
         node.attrs["bits"] = attr<std::int64_t>(quantize, "bits");
         node.attrs["rounding"] = attr<std::string>(quantize, "rounding");
         integers = quantize.outputs[0];
       } else {
-        float first = graph.value(input_of(node, slots.out_scale)).constant.aligned().data<float>()[0];
-        float scale = graph.value(quantize.inputs[1]).constant.aligned().data<float>()[0];
+        float first = graph.value(input_of(node, "out_scale")).constant.aligned().data<float>()[0];
+        float scale = graph.value(input_of(quantize, "scale")).constant.aligned().data<float>()[0];
         if (first != scale || attr<std::int64_t>(quantize, "bits") != attr<std::int64_t>(node, "bits") ||
             attr<std::string>(quantize, "rounding") != attr<std::string>(node, "rounding") ||
             uses.is_output(quantize.outputs[0]))

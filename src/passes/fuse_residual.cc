@@ -1,4 +1,3 @@
-#include "graph/op_table.h"
 #include "passes/epilogues.h"
 #include "passes/passes.h"
 
@@ -31,10 +30,10 @@ std::vector<Shape> shapes_at(const Graph& graph, std::int64_t size) {
 
 // Integer layers add integers: what lies in front of a dequantize node takes the place of the floats behind
 // it.
-void use_integers(const Graph& graph, const std::vector<Node*>& maker, Node& layer, int slot) {
-  const Node* dequantize = maker[static_cast<std::size_t>(input_of(layer, slot))];
-  if (!layer.op.starts_with('q') || !dequantize || dequantize->op != "dequantize") return;
-  const Tensor& scale = graph.value(dequantize->inputs[1]).constant;
+void use_integers(const Graph& graph, const std::vector<Node*>& maker, Node& layer) {
+  const Node* dequantize = maker[static_cast<std::size_t>(input_of(layer, "residual"))];
+  if (!spec_of(layer).is_integer || !dequantize || dequantize->op != "dequantize") return;
+  const Tensor& scale = graph.value(input_of(*dequantize, "scale")).constant;
   std::int64_t bits = attr<std::int64_t>(*dequantize, "bits");
   if (graph.value(dequantize->inputs[0]).dtype != DType::kInt8 || scale.empty() || scale.size() != 1 ||
       scale.dtype() != DType::kFloat32 || attr<std::string>(*dequantize, "unit") != "abs_max" || bits < 2 ||
@@ -42,7 +41,7 @@ void use_integers(const Graph& graph, const std::vector<Node*>& maker, Node& lay
     return;
   double step = static_cast<double>(scale.aligned().data<float>()[0]) / ((1 << (bits - 1)) - 1);
   if (static_cast<float>(step) <= 0) return;
-  set_input(layer, slot, dequantize->inputs[0]);
+  set_input(layer, "residual", dequantize->inputs[0]);
   layer.attrs["residual_step"] = static_cast<double>(static_cast<float>(step));
 }
 
@@ -78,12 +77,11 @@ void fuse_residual(Graph& graph) {
         order[static_cast<std::size_t>(add.inputs[1])] > order[static_cast<std::size_t>(add.inputs[0])];
     ValueId sum = add.inputs[second ? 1 : 0], other = add.inputs[second ? 0 : 1];
     Node* layer = maker[static_cast<std::size_t>(sum)];
-    if (!layer || !is_linear(*layer) || !is_open(*layer) || !uses.only_for_one(sum)) continue;
-    int slot = epilogue_slots(*layer).residual;
-    if (input_of(*layer, slot) != kNoValue || graph.value(other).dtype != DType::kFloat32) continue;
+    if (!layer || !is_product(*layer) || !is_open(*layer) || !uses.only_for_one(sum)) continue;
+    if (input_of(*layer, "residual") != kNoValue || graph.value(other).dtype != DType::kFloat32) continue;
     if (!same_shape(sum, other)) continue;
-    set_input(*layer, slot, other);
-    use_integers(graph, maker, *layer, slot);
+    set_input(*layer, "residual", other);
+    use_integers(graph, maker, *layer);
     ValueId result = add.outputs[0];
     take_over(*layer, add);
     maker[static_cast<std::size_t>(result)] = layer;

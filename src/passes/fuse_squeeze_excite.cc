@@ -27,11 +27,10 @@ void fuse_squeeze_excite(Graph& graph) {
   for (Node& mul : graph.nodes) {
     if (mul.op != "mul" || !is_open(mul)) continue;
     Node* conv = only_reader(graph, uses, mul);
-    constexpr int kGate = 5;
     if (!conv || conv->op != "conv2d" || conv->inputs[0] != mul.outputs[0] ||
-        input_of(*conv, kGate) != kNoValue)
+        input_of(*conv, "gate") != kNoValue)
       continue;
-    const Shape& weight = graph.value(conv->inputs[1]).shape;
+    const Shape& weight = graph.value(input_of(*conv, "weight")).shape;
     using Ints = std::vector<std::int64_t>;
     if (weight.size() != 4 || weight[1] < 2 || !has_one_tap(*conv, weight) ||
         attr<std::int64_t>(*conv, "groups") != 1 || attr<Ints>(*conv, "strides") != Ints{1, 1})
@@ -47,7 +46,7 @@ void fuse_squeeze_excite(Graph& graph) {
       bool known = shape[2] != kUnknown && shape[3] != kUnknown;
       if (known && shape[2] * shape[3] < weight[0]) continue;
       conv->inputs[0] = image;
-      set_input(*conv, kGate, gate);
+      set_input(*conv, "gate", gate);
       break;
     }
   }

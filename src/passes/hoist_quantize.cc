@@ -18,7 +18,8 @@ bool fits(const Node& quantize) {
 void hoist_quantize(Graph& graph) {
   Uses uses(graph);
   for (Node& pool : graph.nodes) {
-    if (pool.op != "pool2d" || attr<std::string>(pool, "type") != "max") continue;
+    const OpSpec& spec = spec_of(pool);
+    if (spec.kind != OpKind::kPool || spec.is_integer || !keeps_values(pool)) continue;
     Node* quantize = only_reader(graph, uses, pool);
     if (!quantize || !fits(*quantize) || !uses.only_for_one(pool.inputs[0])) continue;
     ValueId x = pool.inputs[0], between = pool.outputs[0], y = quantize->outputs[0];
@@ -29,7 +30,7 @@ void hoist_quantize(Graph& graph) {
     std::swap(pool, *quantize);  // so that nodes stay in their order
     pool.inputs[0] = x;
     pool.outputs[0] = between;
-    quantize->op = "qpool2d";
+    quantize->op = spec.integer_op;
     quantize->inputs[0] = between;
     quantize->outputs[0] = y;
     pool.source = quantize->source = -1;

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "graph/op_table.h"
 #include "passes/passes.h"
 #include "passes/uses.h"
 
@@ -22,13 +23,15 @@ class Lowering {
 
   void run() {
     for (std::size_t i = 0; i < graph_.nodes.size(); ++i) {
-      const std::string& op = graph_.nodes[i].op;
-      if (op == "conv2d" || op == "conv2d_transpose" || op == "matmul" || op == "matmul_flat")
-        lower(graph_.nodes[i]);
-      else if (op == "add" || op == "mul")
-        lower_elementwise(graph_.nodes[i]);
-      else if (op == "pool2d" || op == "resize" || op == "concat")
-        lower_between(graph_.nodes[i]);
+      Node& node = graph_.nodes[i];
+      const OpSpec& spec = spec_of(node);
+      if (spec.integer_op.empty()) continue;
+      if (is_product(node))
+        lower_product(node, spec);
+      else if (spec.kind == OpKind::kElementwise)
+        lower_elementwise(node, spec);
+      else
+        lower_between(node, spec);
     }
   }
 
@@ -39,51 +42,39 @@ class Lowering {
     const Node& node = graph_.nodes[static_cast<std::size_t>(producer)];
     if (node.op != "dequantize" || graph_.value(node.inputs[0]).dtype != DType::kInt8) return std::nullopt;
     if (attr<std::string>(node, "unit") != "abs_max") return std::nullopt;
-    const Tensor& scale = graph_.value(node.inputs[1]).constant;
+    const Tensor& scale = graph_.value(input_of(node, "scale")).constant;
     std::int64_t bits = attr<std::int64_t>(node, "bits");
     if (scale.empty() || scale.dtype() != DType::kFloat32 || bits < 2 || bits > 8) return std::nullopt;
     return Dequantized{node.inputs[0], scale.aligned(), attr<std::int64_t>(node, "axis"),
                        static_cast<double>((1 << (bits - 1)) - 1)};
   }
 
-  void lower(Node& layer) {
-    if (layer.inputs.size() < 2) return;
-    std::optional<Dequantized> x = dequantized(layer.inputs[0]), w = dequantized(layer.inputs[1]);
+  void lower_product(Node& layer, const OpSpec& spec) {
+    if (!has_integer_form(layer)) return;
+    std::optional<Dequantized> x = dequantized(layer.inputs[0]), w = dequantized(weights_of(layer));
     if (!x || !w || x->scale.size() != 1) return;
     const Value& weight = graph_.value(w->integers);
     if (!weight.is_constant()) return;
-    std::optional<std::int64_t> axis = channel_axis(layer, weight.shape);
-    if (!axis) return;
-    std::int64_t channels = weight.shape[static_cast<std::size_t>(*axis)];
-    bool per_channel = w->scale.size() == channels && (w->axis == *axis || w->scale.size() == 1);
+    int axis = spec.channel_axis(layer, weight.shape);
+    if (axis < 0 || (spec.kind == OpKind::kMatmul && weight.shape.size() != 2)) return;
+    std::int64_t in_weight = weight.shape[static_cast<std::size_t>(axis)];
+    std::int64_t channels = output_channels(layer, weight.shape);
+    bool per_channel = w->scale.size() == in_weight && (w->axis == axis || w->scale.size() == 1);
     if (!per_channel && w->scale.size() != 1) return;
-    if (layer.op == "conv2d_transpose" && attr<std::int64_t>(layer, "groups") != 1) {
-      if (per_channel && channels > 1) return;
-      channels *= attr<std::int64_t>(layer, "groups");
-    }
-    Node lowered = layer;
-    lowered.op = layer.op == "conv2d"             ? "qconv2d"
-                 : layer.op == "conv2d_transpose" ? "qconv2d_transpose"
-                                                  : "qmatmul";
-    if (lowered.op == "qmatmul") {
-      lowered.attrs = {};
-      if (layer.op == "matmul")
-        lowered.attrs["transpose_y"] = attr<bool>(layer, "transpose_y");
-      else
-        lowered.attrs["x_num_col_dims"] = attr<std::int64_t>(layer, "x_num_col_dims");
-    }
-    ValueId bias = layer.inputs.size() > 2 ? layer.inputs[2] : kNoValue;
-    lowered.inputs = {x->integers, w->integers, multiplier(*x, *w, channels, layer), bias};
-    lowered.source = -1;
-    layer = std::move(lowered);
+    if (channels != in_weight && per_channel && in_weight > 1) return;  // groups with the same scales
+    ValueId bias = input_of(layer, "bias");
+    layer = {.op = std::string(spec.integer_op),
+             .inputs = {x->integers, w->integers, multiplier(*x, *w, channels, layer), bias},
+             .outputs = layer.outputs,
+             .attrs = shared_attrs(layer, spec)};
   }
 
   // add and mul of two dequantized tensors.
-  void lower_elementwise(Node& node) {
+  void lower_elementwise(Node& node, const OpSpec& spec) {
     if (node.inputs.size() != 2) return;
     std::optional<Dequantized> x = dequantized(node.inputs[0]), y = dequantized(node.inputs[1]);
     if (!x || !y || x->scale.size() != 1 || y->scale.size() != 1) return;
-    node.op = "q" + node.op;
+    node.op = spec.integer_op;
     node.inputs = {x->integers, y->integers, step(*x, node, ".x_step"), step(*y, node, ".y_step")};
     node.source = -1;
   }
@@ -97,8 +88,9 @@ class Lowering {
 
   // An op that keeps the scale, between dequantize nodes and quantize nodes of one and the same scale: it
   // works on the integers themselves, and the quantize nodes only pass them on.
-  void lower_between(Node& node) {
-    std::size_t first = node.op == "concat" ? 1 : 0, last = node.op == "concat" ? node.inputs.size() : 1;
+  void lower_between(Node& node, const OpSpec& spec) {
+    auto first = static_cast<std::size_t>(slot_of(spec, "x"));
+    std::size_t last = is_variadic(spec.inputs[first]) ? node.inputs.size() : first + 1;
     std::vector<ValueId> integers;
     std::optional<Dequantized> scale;
     for (std::size_t i = first; i < last; ++i) {
@@ -113,7 +105,7 @@ class Lowering {
     for (int reader : uses_.consumers(made))
       if (!quantizes_as(graph_.nodes[static_cast<std::size_t>(reader)], *scale)) return;
     std::copy(integers.begin(), integers.end(), node.inputs.begin() + static_cast<std::ptrdiff_t>(first));
-    if (node.op != "concat") node.op = "q" + node.op;
+    node.op = spec.integer_op;
     node.source = -1;
     graph_.value(made).dtype = DType::kInt8;
     for (int reader : uses_.consumers(made)) {
@@ -130,22 +122,30 @@ class Lowering {
     if (node.op != "quantize" || attr<std::string>(node, "dtype") != "int8" ||
         attr<std::string>(node, "unit") != "abs_max")
       return false;
-    const Tensor& scale = graph_.value(node.inputs[1]).constant;
+    const Tensor& scale = graph_.value(input_of(node, "scale")).constant;
     return scale.size() == 1 && !scale.empty() && scale.dtype() == DType::kFloat32 &&
            scale.aligned().data<float>()[0] == x.scale.data<float>()[0] &&
            static_cast<double>((1 << (attr<std::int64_t>(node, "bits") - 1)) - 1) == x.levels;
   }
 
-  // Where the output channels lie in the weight; nothing when the integer op can't do this layer.
-  static std::optional<std::int64_t> channel_axis(const Node& layer, const Shape& weight) {
-    if (layer.op == "conv2d") return weight.size() == 4 ? std::optional<std::int64_t>(0) : std::nullopt;
-    if (layer.op == "conv2d_transpose")
-      return weight.size() == 4 ? std::optional<std::int64_t>(1) : std::nullopt;
-    if (weight.size() != 2) return std::nullopt;
-    if (layer.op == "matmul_flat")
-      return attr<std::int64_t>(layer, "y_num_col_dims") == 1 ? std::optional<std::int64_t>(1) : std::nullopt;
-    if (attr<bool>(layer, "transpose_x") || attr<double>(layer, "alpha") != 1) return std::nullopt;
-    return attr<bool>(layer, "transpose_y") ? 0 : 1;
+  // Whether the integer op can do what the attributes say: qmatmul neither transposes x nor scales.
+  static bool has_integer_form(const Node& layer) {
+    return layer.op != "matmul" || (!attr<bool>(layer, "transpose_x") && attr<double>(layer, "alpha") == 1);
+  }
+
+  // The attributes that the integer op has, too. They are written out, since its defaults may be others.
+  static Attrs shared_attrs(const Node& layer, const OpSpec& spec) {
+    Attrs attrs;
+    for (const AttrSpec& attr : find_op(spec.integer_op)->attrs) {
+      auto ours = std::find_if(spec.attrs.begin(), spec.attrs.end(),
+                               [&](const AttrSpec& other) { return other.name == attr.name; });
+      auto given = layer.attrs.find(attr.name);
+      if (given != layer.attrs.end())
+        attrs.insert(*given);
+      else if (ours != spec.attrs.end() && ours->default_value != attr.default_value)
+        attrs.emplace(attr.name, ours->default_value);
+    }
+    return attrs;
   }
 
   // What one unit of the integer sum is worth, a channel: the product of the two steps, rounded once.

@@ -1,6 +1,3 @@
-#include <algorithm>
-#include <array>
-
 #include "graph/op_table.h"
 #include "passes/passes.h"
 #include "passes/uses.h"
@@ -9,17 +6,10 @@ namespace octet {
 
 namespace {
 
-bool is_function(std::string_view op) {
-  static constexpr std::array<std::string_view, 13> kFunctions = {
-      "relu",       "sigmoid",      "tanh",       "exp",   "sqrt", "abs",  "relu6",
-      "leaky_relu", "hard_sigmoid", "hard_swish", "swish", "gelu", "scale"};
-  return std::find(kFunctions.begin(), kFunctions.end(), op) != kFunctions.end();
-}
-
 // One scale, that is known, for the whole tensor; to or from int8.
 bool is_simple(const Graph& graph, const Node& node, std::string_view op) {
   if (node.op != op || node.inputs.size() < 2) return false;
-  const Value& scale = graph.value(node.inputs[1]);
+  const Value& scale = graph.value(input_of(node, "scale"));
   ValueId integers = op == "quantize" ? node.outputs[0] : node.inputs[0];
   return scale.is_constant() && scale.constant.size() == 1 && graph.value(integers).dtype == DType::kInt8 &&
          attr<std::string>(node, "unit") == "abs_max";
@@ -32,7 +22,7 @@ class Tables {
   void run() {
     for (std::size_t i = 0; i < graph_.nodes.size(); ++i) {
       Node& function = graph_.nodes[i];
-      if (!is_function(function.op) || function.inputs.size() != 1) continue;
+      if (spec_of(function).kind != OpKind::kActivation || function.inputs.size() != 1) continue;
       int producer = uses_.producer(function.inputs[0]);
       if (producer < 0 || !uses_.only_for_one(function.outputs[0])) continue;
       const Node& before = graph_.nodes[static_cast<std::size_t>(producer)];
@@ -60,7 +50,7 @@ class Tables {
            evaluate_(plain(after), {&mapped, &to}, table);
   }
 
-  Tensor scale_of(const Node& node) const { return graph_.value(node.inputs[1]).constant.aligned(); }
+  Tensor scale_of(const Node& node) const { return graph_.value(input_of(node, "scale")).constant.aligned(); }
 
   // Without the axis of a scale that has but one element.
   static Node plain(const Node& node) {

@@ -2,6 +2,7 @@
 #include <cmath>
 #include <limits>
 
+#include "graph/activation.h"
 #include "passes/epilogues.h"
 #include "passes/passes.h"
 
@@ -11,23 +12,13 @@ namespace {
 
 constexpr double kNoBound = -std::numeric_limits<double>::infinity();
 
-// The least value of each activation function, rounded down a little; kNoBound where there is none.
-double least_of(const std::string& activation, const std::vector<double>& args, double before) {
-  if (activation == "relu" || activation == "relu6" || activation == "hard_sigmoid" ||
-      activation == "sigmoid")
-    return 0;
-  if (activation == "hard_swish" && (args.empty() || args == std::vector<double>{6, 6, 3})) return -0.37501;
-  if (activation == "swish" && (args.empty() || args == std::vector<double>{1})) return -0.27847;
-  return activation.empty() ? before : kNoBound;
-}
-
 class Ranges {
  public:
   explicit Ranges(Graph& graph) : graph_(graph), least_(graph.values.size(), kNoBound) {}
 
   void run() {
     for (Node& node : graph_.nodes) {
-      if (node.op == "qconv2d" || node.op == "qconv2d_transpose" || node.op == "qmatmul") {
+      if (is_product(node) && spec_of(node).is_integer) {
         double low = least(node.inputs[0]);
         if (low > -128) node.attrs["x_min"] = static_cast<std::int64_t>(low);
       }
@@ -42,9 +33,11 @@ class Ranges {
   void follow(const Node& node) {
     double result = of_sum(node);
     if (has_epilogue(node)) {
-      double real = least_of(attr<std::string>(node, "activation"),
-                             attr<std::vector<double>>(node, "activation_args"), result);
-      ValueId scale = input_of(node, epilogue_slots(node).out_scale);
+      double real = result;
+      if (const ActivationFunction* function = find_activation(attr<std::string>(node, "activation")))
+        real =
+            function->least(activation_args(*function, attr<std::vector<double>>(node, "activation_args")));
+      ValueId scale = input_of(node, "out_scale");
       if (node.outputs.size() > 1) least(node.outputs[1]) = real;
       least(node.outputs[0]) = scale == kNoValue ? real : quantized(node, scale, real);
       return;
@@ -55,28 +48,36 @@ class Ranges {
 
   // Before the epilogue, if there is one.
   double of_sum(const Node& node) {
-    const std::string& op = node.op;
-    if (op == "add" || op == "mul") {
-      double a = least(node.inputs[0]), b = least(node.inputs[1]);
-      return a >= 0 && b >= 0 ? 0 : kNoBound;
-    }
-    if (op == "quantize" && graph_.value(node.outputs[0]).dtype == DType::kInt8)
-      return quantized(node, node.inputs[1], least(node.inputs[0]));
-    if (op == "dequantize") return least(node.inputs[0]) >= 0 ? 0 : kNoBound;
-    if (op == "relu" || op == "relu6" || op == "hard_sigmoid" || op == "sigmoid" || op == "softmax") return 0;
-    if (op == "hard_swish" || op == "swish") return least_of(op, {}, kNoBound);
-    // An average or a window at the border may hold zeros.
-    if (op == "pool2d" || op == "qpool2d" || op == "resize" || op == "qresize")
-      return std::min(least(node.inputs[0]), 0.0);
-    if (op == "reshape" || op == "flatten" || op == "squeeze" || op == "unsqueeze" || op == "transpose" ||
-        op == "slice" || op == "split" || op == "reduce_mean" || op == "reduce_max")
-      return least(node.inputs[0]);
-    if (op == "concat") {
-      double low = std::numeric_limits<double>::infinity();
-      for (std::size_t i = 1; i < node.inputs.size(); ++i) low = std::min(low, least(node.inputs[i]));
-      return low;
+    if (const ActivationFunction* function = find_activation(node.op))
+      return function->least(activation_args(*function, node));
+    if (node.op == "quantize")
+      return graph_.value(node.outputs[0]).dtype == DType::kInt8
+                 ? quantized(node, input_of(node, "scale"), least(node.inputs[0]))
+                 : kNoBound;
+    switch (spec_of(node).range) {
+      case ValueRange::kOfInputs:
+        return least_input(node);
+      case ValueRange::kOfInputsOrZero:
+        return std::min(least_input(node), 0.0);
+      case ValueRange::kKeepsSign:
+        return least_input(node) >= 0 ? 0 : kNoBound;
+      case ValueRange::kNonNegative:
+        return 0;
+      case ValueRange::kAny:
+        return kNoBound;
     }
     return kNoBound;
+  }
+
+  // Of the operands: what else a node reads (axes, sizes) is no part of its result.
+  double least_input(const Node& node) {
+    double low = std::numeric_limits<double>::infinity();
+    for (std::size_t i = 0; i < node.inputs.size(); ++i) {
+      std::string_view slot = slot_at(node, i);
+      if ((slot == "x" || slot == "y") && node.inputs[i] != kNoValue)
+        low = std::min(low, least(node.inputs[i]));
+    }
+    return low;
   }
 
   // What a quantizer makes of `real`, rounded down.

@@ -1,48 +1,63 @@
 #include <algorithm>
 
+#include "graph/op_table.h"
 #include "passes/passes.h"
 
 namespace octet {
 
 namespace {
 
+template <void (*Run)(Graph&)>
+void always(Graph& graph, const Evaluate&) {
+  Run(graph);
+}
+
 // In a graph that quantizes anywhere, float convolutions are exact to the bit: a last bit that differs would
-// become an integer that differs. Elsewhere they may be computed in any way (Winograd).
-void relax_floats(Graph& graph) {
-  bool quantized = std::any_of(graph.nodes.begin(), graph.nodes.end(), [](const Node& node) {
-    return node.op.starts_with('q') || node.op.find("quant") != std::string::npos;
-  });
-  if (quantized) return;
-  fold_scale(graph);
-  fuse_squeeze_excite(graph);
+// become an integer that differs. Elsewhere they may be computed in any way.
+template <void (*Run)(Graph&)>
+void unless_quantized(Graph& graph, const Evaluate&) {
+  if (!is_quantized(graph)) Run(graph);
+}
+
+constexpr Pass kPasses[] = {
+    {"remove_dead_nodes", always<remove_dead_nodes>},
+    {"remove_identities", always<remove_identities>},
+    {"fold_constants",
+     [](Graph& graph, const Evaluate& evaluate) { fold_constants(graph, evaluate, false); }},
+    {"to_qdq_form", always<to_qdq_form>},
+    {"lower_to_integer", always<lower_to_integer>},
+    {"lower_to_table", lower_to_table},
+    {"remove_identities", always<remove_identities>},
+    {"remove_dead_nodes", always<remove_dead_nodes>},
+    {"fold_constants", [](Graph& graph, const Evaluate& evaluate) { fold_constants(graph, evaluate, true); }},
+    {"hoist_quantize", always<hoist_quantize>},
+    {"fuse_bias", always<fuse_bias>},  // a bias may stand in front of a batch norm or behind it
+    {"fold_batch_norm", always<fold_batch_norm>},
+    {"fuse_bias", always<fuse_bias>},
+    {"fuse_scale", always<fuse_scale>},
+    {"fuse_residual", always<fuse_residual>},
+    {"fuse_activation", always<fuse_activation>},
+    {"fuse_quantize", always<fuse_quantize>},
+    {"mark_ranges", always<mark_ranges>},
+    {"fold_scale", unless_quantized<fold_scale>},
+    {"fuse_squeeze_excite", unless_quantized<fuse_squeeze_excite>},
+    {"relax_convolutions", unless_quantized<relax_convolutions>},
+    {"remove_dead_nodes", always<remove_dead_nodes>},
+};
+
+}  // namespace
+
+std::span<const Pass> passes() {
+  return kPasses;
+}
+
+void relax_convolutions(Graph& graph) {
   for (Node& node : graph.nodes)
     if (node.op == "conv2d") node.attrs["exact"] = false;
 }
 
-}  // namespace
-
 void optimize(Graph& graph, const Evaluate& evaluate) {
-  remove_dead_nodes(graph);
-  remove_identities(graph);
-  fold_constants(graph, evaluate, false);
-  to_qdq_form(graph);
-  lower_to_integer(graph);
-  lower_to_table(graph, evaluate);
-  remove_identities(graph);
-  remove_dead_nodes(graph);
-  fold_constants(graph, evaluate, true);
-  hoist_quantize(graph);
-  // A bias may stand in front of a batch norm or behind it.
-  fuse_bias(graph);
-  fold_batch_norm(graph);
-  fuse_bias(graph);
-  fuse_scale(graph);
-  fuse_residual(graph);
-  fuse_activation(graph);
-  fuse_quantize(graph);
-  mark_ranges(graph);
-  relax_floats(graph);
-  remove_dead_nodes(graph);
+  for (const Pass& pass : passes()) pass.run(graph, evaluate);
 }
 
 }  // namespace octet

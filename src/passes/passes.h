@@ -1,28 +1,45 @@
 #pragma once
 #include <functional>
+#include <span>
+#include <string_view>
 #include <vector>
 
 #include "graph/graph.h"
 
-// Rewrites of a graph, one a file. Each keeps what the graph's outputs are.
+// Rewrites of a graph, one a file. Each keeps what the graph's outputs are. They ask the op table what an op
+// is; names stand only where a pass is about that one op.
 namespace octet {
+
+// Computes a node from its inputs, of which absent ones are null; false when it can't.
+using Evaluate =
+    std::function<bool(const Node& node, const std::vector<const Tensor*>& inputs, Tensor* output)>;
+
+// Everything that the runtime does to a graph before it runs it: passes(), one after the other. Attributes
+// have been checked (check_attributes).
+void optimize(Graph& graph, const Evaluate& evaluate);
+
+struct Pass {
+  std::string_view name;
+  void (*run)(Graph& graph, const Evaluate& evaluate);
+};
+// In the order in which they run. Below they are in the order in which they run first.
+std::span<const Pass> passes();
+
+// Drops nodes whose results nobody reads.
+void remove_dead_nodes(Graph& graph);
+
+// Drops nodes that hand their input on: identity, observe, dropout and the like.
+void remove_identities(Graph& graph);
+
+// Nodes whose inputs are all constants become constants. `weights_too`: also those that (de)quantize, which
+// turns integer weights into floats.
+void fold_constants(Graph& graph, const Evaluate& evaluate, bool weights_too);
 
 // Brings every way of saying "quantized" into one: quantize to int8, dequantize, op. The older generation of
 // Paddle's models convolves integers held as floats and dequantizes the sums; here its weights become int8
 // and its convolutions read dequantized tensors, like the newer generation's. What does not fit the pattern
 // stays as it is.
 void to_qdq_form(Graph& graph);
-
-// Computes a node from its inputs, of which absent ones are null; false when it can't.
-using Evaluate =
-    std::function<bool(const Node& node, const std::vector<const Tensor*>& inputs, Tensor* output)>;
-
-// Nodes whose inputs are all constants become constants. `weights_too`: also those that (de)quantize, which
-// turns integer weights into floats.
-void fold_constants(Graph& graph, const Evaluate& evaluate, bool weights_too);
-
-// Drops nodes that hand their input on: identity, observe, dropout and the like.
-void remove_identities(Graph& graph);
 
 // What lies between dequantize nodes becomes integer ops: convolutions and products (qconv2d,
 // qconv2d_transpose, qmatmul), add and mul (qadd, qmul) and, where the scale stays the same, pool2d, resize
@@ -46,15 +63,6 @@ void fold_batch_norm(Graph& graph);
 // A mul by one number and an add of another become one scale node.
 void fuse_scale(Graph& graph);
 
-// A scale node in front of a float convolution of one tap goes into its weights and bias. What is left of it
-// is dead.
-void fold_scale(Graph& graph);
-
-// Squeeze-and-excite: where a convolution of one tap reads an image times a gate for each of its channels,
-// which is made of the image itself, the gate goes into the convolution, which multiplies its weights with
-// it. What is left of the multiplication is dead.
-void fuse_squeeze_excite(Graph& graph);
-
 // A tensor of equal shape that is added to what a convolution or product makes becomes its residual: an
 // integer one takes it as int8 where it is dequantized for the addition.
 void fuse_residual(Graph& graph);
@@ -69,15 +77,21 @@ void fuse_quantize(Graph& graph);
 // guarantees it: behind a ReLU none is negative, which makes exact arithmetic cheaper.
 void mark_ranges(Graph& graph);
 
-// Drops nodes whose results nobody reads.
-void remove_dead_nodes(Graph& graph);
+// A scale node in front of a float convolution of one tap goes into its weights and bias. What is left of it
+// is dead.
+void fold_scale(Graph& graph);
 
-// Gives every image that a node makes the layout that the node's implementation needs, and puts reorder nodes
-// where one implementation reads what another has made in another layout. The graph's inputs and outputs stay
-// plain.
+// Squeeze-and-excite: where a convolution of one tap reads an image times a gate for each of its channels,
+// which is made of the image itself, the gate goes into the convolution, which multiplies its weights with
+// it. What is left of the multiplication is dead.
+void fuse_squeeze_excite(Graph& graph);
+
+// Lets convolutions be computed in another way than to the bit (Winograd).
+void relax_convolutions(Graph& graph);
+
+// Not one of passes(), since it depends on the implementations. Gives every image that a node makes the
+// layout that the node's implementation needs, and puts reorder nodes where one implementation reads what
+// another has made in another layout. The graph's inputs and outputs stay plain.
 void assign_layouts(Graph& graph, const std::function<LayoutNeed(const Node&)>& need);
-
-// Everything that the runtime does to a graph before it runs it.
-void optimize(Graph& graph, const Evaluate& evaluate);
 
 }  // namespace octet

@@ -53,9 +53,9 @@ class Rewriter {
     bool ranged = last.op == "dequantize_range";
     if (!ranged && !(last.op == "dequantize_sum" && last.inputs.size() == 3)) return;
     int layer_index = uses_.producer(last.inputs[0]);
-    if (layer_index < 0 || !uses_.only_for_one(last.inputs[0]) || !is_linear(node(layer_index))) return;
+    if (layer_index < 0 || !uses_.only_for_one(last.inputs[0]) || !is_product(node(layer_index))) return;
     Node& layer = node(layer_index);
-    if (layer.inputs.size() != 2 || !graph_.value(layer.inputs[1]).is_constant()) return;
+    if (layer.inputs.size() != 2 || !graph_.value(weights_of(layer)).is_constant()) return;
     int quantize_index = uses_.producer(layer.inputs[0]);
     if (quantize_index < 0 || node(quantize_index).op != "quantize") return;
     const Node& quantize = node(quantize_index);
@@ -65,7 +65,7 @@ class Rewriter {
 
     std::int64_t weight_bits = ranged ? 8 : attr<std::int64_t>(last, "bits");
     if (weight_bits < 2 || weight_bits > 8) return;
-    std::optional<ValueId> weight = int8_weight(layer.inputs[1], (1 << (weight_bits - 1)) - 1);
+    std::optional<ValueId> weight = int8_weight(weights_of(layer), (1 << (weight_bits - 1)) - 1);
     std::optional<ValueId> scale = ranged ? range_scale(last) : channel_scale(last, layer);
     if (!weight || !scale) return;
 
@@ -78,7 +78,7 @@ class Rewriter {
            .inputs = {*weight, *scale},
            .outputs = {derived(*weight, "dequantized")},
            .attrs = {}};
-    w.attrs["axis"] = ranged ? std::int64_t{-1} : weight_channel_axis(layer);
+    w.attrs["axis"] = ranged ? std::int64_t{-1} : weight_channel_axis(graph_, layer);
     w.attrs["bits"] = weight_bits;
     layer.inputs = {x.outputs[0], w.outputs[0]};
     layer.outputs = last.outputs;
@@ -98,11 +98,12 @@ class Rewriter {
 
   // dequantize_sum keeps one scale a channel of the layer's output.
   std::optional<ValueId> channel_scale(const Node& last, const Node& layer) {
-    const Tensor& scale = graph_.value(last.inputs[1]).constant;
-    const Shape& weight = graph_.value(layer.inputs[1]).shape;
-    auto axis = static_cast<std::size_t>(weight_channel_axis(layer));
-    if (scale.empty() || axis >= weight.size() || scale.size() != weight[axis]) return std::nullopt;
-    if (layer.op == "conv2d_transpose" && attr<std::int64_t>(layer, "groups") != 1) return std::nullopt;
+    const Tensor& scale = graph_.value(input_of(last, "weight_scale")).constant;
+    const Shape& weight = graph_.value(weights_of(layer)).shape;
+    int axis = weight_channel_axis(graph_, layer);
+    if (axis < 0 || scale.empty() || scale.size() != weight[static_cast<std::size_t>(axis)] ||
+        scale.size() != output_channels(graph_, layer))
+      return std::nullopt;
     return last.inputs[1];
   }
 

@@ -135,6 +135,7 @@ std::shared_ptr<const Executable> prepare(const Graph& graph, const ExecuteOptio
   auto executable = std::make_shared<Executable>();
   executable->isa = &choose_isa(options.isa);
   executable->graph = graph;
+  check_attributes(graph);
   if (runs_on_device()) {
     executable->on_device = device_loader()(graph, options.observed);
     return executable;
@@ -359,26 +360,6 @@ std::vector<Tensor> Session::run_steps(const std::vector<Tensor>& inputs, std::v
 std::vector<Tensor> execute(std::shared_ptr<const Executable> executable, const std::vector<Tensor>& inputs,
                             ThreadPool& pool) {
   return Session(std::move(executable), pool).run(inputs);
-}
-
-std::int64_t multiply_adds(const Graph& graph, const Node& node, const Shape& output) {
-  if (node.inputs.size() < 2 || node.inputs[1] == kNoValue || !is_known(output)) return 0;
-  const Shape& weight = graph.value(node.inputs[1]).shape;
-  if (node.op == "conv2d" || node.op == "qconv2d")
-    return element_count(output) * weight[1] * weight[2] * weight[3];
-  if (node.op == "conv2d_transpose" || node.op == "qconv2d_transpose") {
-    auto strides = attr<std::vector<std::int64_t>>(node, "strides");
-    std::int64_t stride_area = strides[0] * strides[strides.size() - 1];
-    return element_count(output) / std::max<std::int64_t>(output[1], 1) * weight[0] * weight[1] * weight[2] *
-           weight[3] / stride_area;
-  }
-  if (node.op == "matmul" || node.op == "matmul_flat" || node.op == "qmatmul") {
-    std::int64_t columns = output.empty() ? 1 : output.back();
-    return is_known(weight) && columns > 0 && weight.size() == 2
-               ? element_count(output) / columns * element_count(weight)
-               : 0;
-  }
-  return 0;
 }
 
 }  // namespace octet

@@ -88,7 +88,4 @@ class Session {
 std::vector<Tensor> execute(std::shared_ptr<const Executable> executable, const std::vector<Tensor>& inputs,
                             ThreadPool& pool);
 
-// Multiply-adds of a convolution or a product with this output; 0 for other ops.
-std::int64_t multiply_adds(const Graph& graph, const Node& node, const Shape& output);
-
 }  // namespace octet

@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "formats/paddle/model_io.h"
+#include "graph/op_table.h"
 
 namespace octet {
 
@@ -44,11 +45,7 @@ std::vector<TensorInfo> Model::outputs() const {
 }
 
 bool Model::is_quantized() const {
-  for (const Node& node : graph_->nodes)
-    if (node.op == "quantize" || node.op == "fake_quant" || node.op == "dynamic_quantize" ||
-        node.op == "dynamic_fake_quant")
-      return true;
-  return false;
+  return octet::is_quantized(*graph_);
 }
 
 std::string Model::dump() const {

@@ -128,7 +128,7 @@ class Planner {
       if (id == kNoValue) continue;
       std::size_t bytes = bytes_of(node, id);
       if (bytes == 0) continue;
-      if (i == 0 && is_view(node.op) && shares_input(step, 0, id, bytes)) {
+      if (i == 0 && spec_of(node).kind == OpKind::kView && shares_input(step, 0, id, bytes)) {
         plan_.skip[step] = true;
         continue;
       }
@@ -162,12 +162,6 @@ class Planner {
            std::none_of(node.outputs.begin(), node.outputs.end(), lies_there) &&
            plan_.infos[at(from)].dtype == plan_.infos[at(to)].dtype &&
            shares_input(step, at(in_place), to, bytes);
-  }
-
-  // Ops that only give the same elements another shape.
-  static bool is_view(std::string_view op) {
-    return op == "reshape" || op == "flatten" || op == "squeeze" || op == "unsqueeze" || op == "identity" ||
-           op == "observe";
   }
 
   std::size_t scratch_bytes(std::size_t step) const {

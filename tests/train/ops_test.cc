@@ -7,6 +7,7 @@
 #include "graph/op_table.h"
 #include "train/convert.h"
 #include "train/op_cases.h"
+#include "train/quantization.h"
 
 // The ops of training against the reference kernels, and their gradients against differences of their values.
 namespace octet::train {
@@ -49,6 +50,14 @@ void expect_same(const Tensor& actual, const Tensor& expected) {
   for (std::size_t i = 0; i < a.data<double>().size(); ++i) {
     const double want = b.data<double>()[i];
     ASSERT_NEAR(a.data<double>()[i], want, 1e-5 * std::max(1.0, std::abs(want))) << "at " << i;
+  }
+}
+
+TEST(TrainOps, EveryOpHasACounterpartOrSaysThatItIsNotTrainable) {
+  for (const OpSpec& spec : op_table()) {
+    const bool has_one = find_operation(spec.name) || find_quantization(spec.name) ||
+                         spec.name == "batch_norm";  // the network's own: it has statistics
+    EXPECT_EQ(has_one, spec.trainable) << spec.name;
   }
 }
 

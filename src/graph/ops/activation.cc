@@ -1,4 +1,4 @@
-#include <limits>
+#include "graph/activation.h"
 
 #include "graph/ops/infer.h"
 #include "graph/ops/ops.h"
@@ -23,39 +23,46 @@ void infer_clip(const Node& node, Inputs inputs, Outputs outputs) {
   infer_activation(node, inputs, outputs);
 }
 
-void infer_dropout(const Node& node, Inputs inputs, Outputs outputs) {
-  std::string mode = attr<std::string>(node, "mode");
-  if (mode != "upscale_in_train" && mode != "downgrade_in_infer")
-    fail("attribute mode is \"{}\", expected upscale_in_train or downgrade_in_infer", mode);
-  double p = attr<double>(node, "p");
-  if (!(p >= 0 && p <= 1)) fail("attribute p is {}, expected a probability", p);
-  infer_activation(node, inputs, outputs);
+OpSpec function(std::string_view name) {
+  return {.name = name, .infer = infer_activation, .kind = OpKind::kActivation};
 }
 
-OpSpec activation_spec(std::string_view name, std::vector<AttrSpec> attrs = {}) {
-  return {name, {"x"}, {"y"}, std::move(attrs), infer_activation};
+// The op of an activation function that epilogues have.
+OpSpec fusable(const ActivationFunction& row) {
+  OpSpec spec = function(row.name);
+  for (std::size_t i = 0; i < row.param_count(); ++i)
+    spec.attrs.push_back(number_attr(row.params[i].name, row.params[i].default_value));
+  spec.selects = row.selects;
+  spec.homogeneous = row.homogeneous;
+  spec.precision = row.precision;
+  spec.quantizable = true;
+  return spec;
 }
 
 }  // namespace
 
 std::vector<OpSpec> activation() {
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
-  return {
-      activation_spec("relu"),
-      activation_spec("sigmoid"),
-      activation_spec("tanh"),
-      activation_spec("exp"),
-      activation_spec("sqrt"),
-      activation_spec("abs"),
-      activation_spec("relu6", {{"threshold", 6.0}}),
-      activation_spec("leaky_relu", {{"alpha", 0.02}}),
-      activation_spec("hard_sigmoid", {{"slope", 0.2}, {"offset", 0.5}}),
-      activation_spec("hard_swish", {{"threshold", 6.0}, {"scale", 6.0}, {"offset", 3.0}}),
-      activation_spec("swish", {{"beta", 1.0}}),
-      activation_spec("gelu", {{"approximate", false}}),
-      {"clip", {"x", "min?", "max?"}, {"y"}, {{"min", -kInfinity}, {"max", kInfinity}}, infer_clip},
-      {"dropout", {"x"}, {"y"}, {{"p", 0.5}, {"mode", "upscale_in_train"}}, infer_dropout},
-  };
+  std::vector<OpSpec> specs;
+  for (const ActivationFunction& row : activation_table()) specs.push_back(fusable(row));
+  OpSpec tanh = function("tanh"), exp = function("exp"), abs = function("abs"), gelu = function("gelu");
+  tanh.quantizable = gelu.quantizable = true;
+  exp.precision = gelu.precision = MixedPrecision::kFloat;
+  abs.selects = true;
+  gelu.attrs = {flag("approximate", false)};
+  specs.insert(specs.end(), {tanh, exp, function("sqrt"), abs, gelu});
+  specs.push_back({.name = "clip",
+                   .inputs = {"x", "min?", "max?"},
+                   .attrs = {number_attr("min", -kInfinity), number_attr("max", kInfinity)},
+                   .infer = infer_clip,
+                   .kind = OpKind::kActivation,
+                   .quantizable = true});
+  specs.push_back({.name = "dropout",
+                   .attrs = {{"p", 0.5, between(0, 1)},
+                             {"mode", "upscale_in_train", words({"upscale_in_train", "downgrade_in_infer"})}},
+                   .infer = infer_activation,
+                   .kind = OpKind::kActivation});
+  return specs;
 }
 
 }  // namespace octet::ops

@@ -48,23 +48,53 @@ void infer_identity(const Node&, Inputs inputs, Outputs outputs) {
 }  // namespace
 
 std::vector<OpSpec> elementwise() {
-  std::vector<OpSpec> specs;
-  for (std::string_view name : {"add", "mul"})
-    specs.push_back({name,
-                     {"x", "y", "out_scale?"},
-                     {"z", "float?"},
-                     with_epilogue({{"axis", -1}}),
-                     infer_binary_epilogue});
-  for (std::string_view name : {"sub", "div", "max", "min", "pow"})
-    specs.push_back({name, {"x", "y"}, {"z"}, {{"axis", -1}}, infer_binary});
-  specs.push_back({"scale",
-                   {"x", "scale?"},
-                   {"y"},
-                   {{"scale", 1.0}, {"bias", 0.0}, {"bias_after_scale", true}},
-                   infer_scale});
-  specs.push_back({"cast", {"x"}, {"y"}, {{"dtype", "float32"}}, infer_cast});
-  specs.push_back({"identity", {"x"}, {"y"}, {}, infer_identity});
-  return specs;
+  auto binary = [](std::string_view name) {
+    return OpSpec{.name = name,
+                  .inputs = {"x", "y"},
+                  .outputs = {"z"},
+                  .attrs = {axis_attr(-1)},
+                  .infer = infer_binary,
+                  .kind = OpKind::kElementwise,
+                  .quantizable = true};
+  };
+  OpSpec add = binary("add"), mul = binary("mul"), sub = binary("sub"), div = binary("div"),
+         max = binary("max"), min = binary("min"), pow = binary("pow");
+  for (OpSpec* spec : {&add, &mul}) {
+    spec->inputs = {"x", "y", "out_scale?"};
+    spec->outputs = {"z", "float?"};
+    spec->infer = infer_binary_epilogue;
+    spec->range = ValueRange::kKeepsSign;
+  }
+  add.integer_op = "qadd";
+  mul.integer_op = "qmul";
+  for (OpSpec* spec : {&add, &mul, &sub, &div}) spec->learned = {"x", "y"};
+  for (OpSpec* spec : {&max, &min}) {
+    spec->selects = true;
+    spec->range = ValueRange::kOfInputs;
+  }
+  div.precision = pow.precision = MixedPrecision::kFloat;
+  pow.quantizable = false;
+  return {
+      with_epilogue(std::move(add)),
+      with_epilogue(std::move(mul)),
+      sub,
+      div,
+      max,
+      min,
+      pow,
+      {.name = "scale",
+       .inputs = {"x", "scale?"},
+       .attrs = {number_attr("scale", 1), number_attr("bias", 0), flag("bias_after_scale", true)},
+       .infer = infer_scale,
+       .kind = OpKind::kActivation,
+       .quantizable = true},
+      {.name = "cast", .attrs = {dtype_spec("float32")}, .infer = infer_cast, .kind = OpKind::kCast},
+      {.name = "identity",
+       .infer = infer_identity,
+       .kind = OpKind::kView,
+       .range = ValueRange::kOfInputs,
+       .selects = true},
+  };
 }
 
 }  // namespace octet::ops

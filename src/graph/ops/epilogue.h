@@ -4,8 +4,9 @@
 // What an op does to a float before it stores it (docs/ops.md, "Epilogues").
 namespace octet::ops {
 
-// The attributes of an op, and those of an epilogue.
-std::vector<AttrSpec> with_epilogue(std::vector<AttrSpec> attrs);
+// The row of an op, with the attributes of an epilogue and their check.
+OpSpec with_epilogue(OpSpec spec);
+void check_epilogue(const Graph& graph, const Node& node);
 
 // Fills the outputs of an op with an epilogue: int8 when there is an out_scale, else float32, and the float
 // once more where the node names a second output.

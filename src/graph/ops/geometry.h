@@ -5,8 +5,8 @@
 #include "graph/graph.h"
 
 // Where windows lie on an image: what the shape inference and the kernels of convolution, pooling and
-// resizing both need to know. The functions read a node's attributes and fail when they make no sense, so a
-// kernel that runs after infer() sees only sensible ones.
+// resizing both need to know. The functions read a node's attributes, which check_attributes has seen, and
+// fail when they don't fit the image.
 namespace octet::ops {
 
 // One axis of a sliding window. Output i covers the input at i*stride - before + j*dilation, j in [0,

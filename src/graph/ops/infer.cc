@@ -37,10 +37,21 @@ void require_vector(const ValueInfo& value, std::string_view what, std::int64_t 
   if (!fits) fail("{} has shape {}, expected {}", what, to_string(value.shape), to_string(Shape{size}));
 }
 
+AttrSpec number_attr(std::string_view name, double value) {
+  return {name, value, anything()};
+}
+
+AttrSpec dtype_spec(const char* value) {
+  Allowed names;
+  for (int i = 0; i <= static_cast<int>(DType::kFloat64); ++i)
+    names.words.push_back(name_of(static_cast<DType>(i)));
+  return {"dtype", std::string(value), std::move(names)};
+}
+
 DType dtype_attr(const Node& node, std::string_view name) {
   std::string text = attr<std::string>(node, name);
-  DType dtype;
-  if (!parse_dtype(text, &dtype)) fail("attribute {} is \"{}\", which is no dtype", name, text);
+  DType dtype{};
+  check(parse_dtype(text, &dtype), "check_attributes lets only names of dtypes pass");
   return dtype;
 }
 

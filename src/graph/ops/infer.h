@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "graph/op_table.h"
+#include "graph/ops/attrs.h"
 
 // What the shape inference of several ops needs. Every function here throws an Error that says what does not
 // fit; which node it is about is added by infer_node().
@@ -11,9 +12,6 @@ namespace octet::ops {
 
 using Inputs = std::span<const ValueInfo* const>;
 using Outputs = std::span<ValueInfo>;
-
-// More than any vision model has; it keeps loops over dimensions short whatever a file says.
-constexpr std::size_t kMaxRank = 16;
 
 // Fails when a shape is not one that octet handles: too many dimensions, or an absurdly large one.
 void check_shape(const Shape& shape, std::string_view what);

@@ -1,5 +1,6 @@
 #include "graph/ops/convolution.h"
 #include "graph/ops/epilogue.h"
+#include "graph/ops/matmul.h"
 #include "graph/ops/ops.h"
 #include "graph/ops/quantization.h"
 #include "graph/ops/window.h"
@@ -17,8 +18,7 @@ void require_int8(const ValueInfo& value, std::string_view what) {
 // What x is known to hold at least and at most.
 void check_range(const Node& node) {
   std::int64_t low = attr<std::int64_t>(node, "x_min"), high = attr<std::int64_t>(node, "x_max");
-  if (low < -128 || high > 127 || low > high)
-    fail("attributes x_min {} and x_max {} make no range of int8", low, high);
+  if (low > high) fail("attributes x_min {} and x_max {} make no range of int8", low, high);
 }
 
 // multiplier and all that follows, of an op with `channels` output channels.
@@ -101,39 +101,54 @@ void infer_qlut(const Node&, Inputs inputs, Outputs outputs) {
   outputs[0] = {DType::kInt8, inputs[0]->shape, nullptr};
 }
 
-// An epilogue, the range of x, and what one integer of the residual is worth.
-std::vector<AttrSpec> linear_attrs(std::vector<AttrSpec> attrs) {
-  attrs = with_epilogue(std::move(attrs));
-  attrs.push_back({"x_min", std::int64_t{-128}});
-  attrs.push_back({"x_max", std::int64_t{127}});
-  attrs.push_back({"residual_step", 0.0});
-  return attrs;
+// The rows of products: an epilogue, the range of x, and what one integer of the residual is worth.
+OpSpec product_spec(OpSpec spec, decltype(OpSpec::infer) infer) {
+  spec = with_epilogue(std::move(spec));
+  spec.inputs = {"x", "weight", "multiplier", "bias?", "out_scale?", "residual?"};
+  spec.outputs = {"y", "float?"};
+  spec.attrs.push_back({"x_min", std::int64_t{-128}, between(-128, 127)});
+  spec.attrs.push_back({"x_max", std::int64_t{127}, between(-128, 127)});
+  spec.attrs.push_back({"residual_step", 0.0, from(0)});
+  spec.infer = infer;
+  spec.learned = {};
+  return spec;
 }
 
 }  // namespace
 
 std::vector<OpSpec> integer() {
-  std::vector<std::string_view> channels = {"x", "weight", "multiplier", "bias?", "out_scale?", "residual?"};
-  std::vector<std::string_view> pairs = {"x", "y", "x_step", "y_step", "out_scale?"};
-  std::vector<AttrSpec> axis = with_epilogue({{"axis", std::int64_t{-1}}});
-  return {
-      {"qconv2d", channels, {"y", "float?"}, linear_attrs(conv_attrs()), infer_qconv2d},
-      {"qconv2d_transpose",
-       channels,
-       {"y", "float?"},
-       linear_attrs(conv_transpose_attrs()),
-       infer_qconv2d_transpose},
-      {"qmatmul",
-       channels,
-       {"y", "float?"},
-       linear_attrs({{"transpose_y", false}, {"x_num_col_dims", std::int64_t{-1}}}),
-       infer_qmatmul},
-      {"qadd", pairs, {"z", "float?"}, axis, infer_qelementwise},
-      {"qmul", pairs, {"z", "float?"}, axis, infer_qelementwise},
-      {"qpool2d", {"x"}, {"y"}, pool_attrs(), infer_qpool2d},
-      {"qresize", {"x", "out_size?", "scale?", "size*"}, {"y"}, resize_attrs(), infer_qresize},
-      {"qlut", {"x", "table"}, {"y"}, {}, infer_qlut},
-  };
+  OpSpec qmatmul{.name = "qmatmul",
+                 .attrs = {flag("transpose_y", false), {"x_num_col_dims", std::int64_t{-1}, axis_range()}},
+                 .kind = OpKind::kMatmul,
+                 .weights = "weight",
+                 .channel_axis = matmul_axis,
+                 .multiply_adds = matmul_multiply_adds};
+  OpSpec qadd{.name = "qadd",
+              .inputs = {"x", "y", "x_step", "y_step", "out_scale?"},
+              .outputs = {"z", "float?"},
+              .attrs = {axis_attr(-1)},
+              .infer = infer_qelementwise,
+              .kind = OpKind::kElementwise};
+  OpSpec qmul = qadd, qpool = pool_spec("qpool2d"), qresize = resize_spec("qresize");
+  qmul.name = "qmul";
+  qpool.infer = infer_qpool2d;
+  qresize.infer = infer_qresize;
+  OpSpec qlut{.name = "qlut", .inputs = {"x", "table"}, .infer = infer_qlut, .kind = OpKind::kActivation};
+  std::vector<OpSpec> specs = {
+      product_spec(conv_spec("qconv2d"), infer_qconv2d),
+      product_spec(conv_transpose_spec("qconv2d_transpose"), infer_qconv2d_transpose),
+      product_spec(std::move(qmatmul), infer_qmatmul),
+      with_epilogue(std::move(qadd)),
+      with_epilogue(std::move(qmul)),
+      qpool,
+      qresize,
+      qlut};
+  for (OpSpec& spec : specs) {
+    spec.is_integer = true;
+    spec.trainable = false;
+    spec.precision = MixedPrecision::kEither;
+  }
+  return specs;
 }
 
 }  // namespace octet::ops

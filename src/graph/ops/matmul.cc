@@ -34,6 +34,12 @@ void infer_matmul_flat(const Node& node, Inputs inputs, Outputs outputs) {
   infer_linear_epilogue(node, inputs, 2, out, product(y, split[1], y.size()), outputs);
 }
 
+// Where the columns are one dimension.
+int flat_axis(const Node& node, const Shape& weight) {
+  auto last = static_cast<std::int64_t>(weight.size()) - 1;
+  return last >= 1 && attr<std::int64_t>(node, "y_num_col_dims") == last ? static_cast<int>(last) : -1;
+}
+
 }  // namespace
 
 MatmulShape matmul_shape(const Shape& x, const Shape& y, bool transpose_x, bool transpose_y) {
@@ -64,20 +70,36 @@ MatmulShape matmul_shape(const Shape& x, const Shape& y, bool transpose_x, bool 
   return result;
 }
 
+std::int64_t matmul_multiply_adds(const Node&, const Shape& weight, const Shape& output) {
+  std::int64_t columns = output.empty() ? 1 : output.back();
+  return columns > 0 && weight.size() == 2 ? element_count(output) / columns * element_count(weight) : 0;
+}
+
+int matmul_axis(const Node& node, const Shape& weight) {
+  int rank = static_cast<int>(weight.size());
+  return rank < 2 ? -1 : rank - (attr<bool>(node, "transpose_y") ? 2 : 1);
+}
+
 std::vector<OpSpec> matmul() {
-  std::vector<std::string_view> inputs = {"x", "y", "bias?", "out_scale?", "residual?"};
-  return {
-      {"matmul",
-       inputs,
-       {"z", "float?"},
-       with_epilogue({{"transpose_x", false}, {"transpose_y", false}, {"alpha", 1.0}}),
-       infer_matmul},
-      {"matmul_flat",
-       inputs,
-       {"z", "float?"},
-       with_epilogue({{"x_num_col_dims", std::int64_t{1}}, {"y_num_col_dims", std::int64_t{1}}}),
-       infer_matmul_flat},
-  };
+  OpSpec matmul{.name = "matmul",
+                .inputs = {"x", "y", "bias?", "out_scale?", "residual?"},
+                .outputs = {"z", "float?"},
+                .attrs = {flag("transpose_x", false), flag("transpose_y", false), number_attr("alpha", 1)},
+                .infer = infer_matmul,
+                .kind = OpKind::kMatmul,
+                .weights = "y",
+                .channel_axis = matmul_axis,
+                .multiply_adds = matmul_multiply_adds,
+                .learned = {"x", "y", "bias"},
+                .integer_op = "qmatmul",
+                .precision = MixedPrecision::kLow};
+  OpSpec flat = matmul;
+  flat.name = "matmul_flat";
+  flat.attrs = {{"x_num_col_dims", std::int64_t{1}, between(1, kMaxRank)},
+                {"y_num_col_dims", std::int64_t{1}, between(1, kMaxRank)}};
+  flat.infer = infer_matmul_flat;
+  flat.channel_axis = flat_axis;
+  return {with_epilogue(std::move(matmul)), with_epilogue(std::move(flat))};
 }
 
 }  // namespace octet::ops

@@ -12,4 +12,8 @@ struct MatmulShape {
 };
 MatmulShape matmul_shape(const Shape& x, const Shape& y, bool transpose_x, bool transpose_y);
 
+// Of the rows of matmul and qmatmul.
+int matmul_axis(const Node& node, const Shape& weight);
+std::int64_t matmul_multiply_adds(const Node& node, const Shape& weight, const Shape& output);
+
 }  // namespace octet::ops

@@ -44,18 +44,32 @@ void infer_softmax(const Node& node, Inputs inputs, Outputs outputs) {
 }  // namespace
 
 std::vector<OpSpec> normalisation() {
+  const AttrSpec epsilon{"epsilon", 1e-5, from(0)};
   return {
-      {"batch_norm",
-       {"x", "scale", "bias", "mean", "variance"},
-       {"y"},
-       {{"epsilon", 1e-5}, {"momentum", 0.9}},
-       infer_batch_norm},
-      {"layer_norm",
-       {"x", "scale?", "bias?"},
-       {"y"},
-       {{"epsilon", 1e-5}, {"begin_norm_axis", 1}},
-       infer_layer_norm},
-      {"softmax", {"x"}, {"y"}, {{"axis", -1}}, infer_softmax},
+      {.name = "batch_norm",
+       .inputs = {"x", "scale", "bias", "mean", "variance"},
+       .attrs = {epsilon, number_attr("momentum", 0.9)},
+       .infer = infer_batch_norm,
+       .kind = OpKind::kNormalization,
+       .learned = {"scale", "bias"},
+       .statistics = {"mean", "variance"},
+       .quantizable = true,
+       .precision = MixedPrecision::kFloat},
+      {.name = "layer_norm",
+       .inputs = {"x", "scale?", "bias?"},
+       .attrs = {epsilon, axis_attr(1, "begin_norm_axis")},
+       .infer = infer_layer_norm,
+       .kind = OpKind::kNormalization,
+       .learned = {"scale", "bias"},
+       .quantizable = true,
+       .precision = MixedPrecision::kFloat},
+      {.name = "softmax",
+       .attrs = {axis_attr(-1)},
+       .infer = infer_softmax,
+       .kind = OpKind::kNormalization,
+       .range = ValueRange::kNonNegative,
+       .quantizable = true,
+       .precision = MixedPrecision::kFloat},
   };
 }
 

@@ -3,9 +3,6 @@
 
 namespace octet::ops {
 
-// Checks that the quantization ops share with the integer ones.
-std::int64_t checked_bits(const Node& node, std::string_view name = "bits", std::int64_t max = 16);
-void check_rounding(const Node& node);
 // float32 with at least one element.
 void require_scale(const ValueInfo& scale, std::string_view what);
 

@@ -35,8 +35,6 @@ void infer_arg_max(const Node& node, Inputs inputs, Outputs outputs) {
   const ValueInfo& x = *inputs[0];
   require_dtype(x, "x", {DType::kFloat32, DType::kInt32, DType::kInt64});
   DType dtype = dtype_attr(node, "dtype");
-  if (dtype != DType::kInt32 && dtype != DType::kInt64)
-    fail("attribute dtype is {}, expected int32 or int64", name_of(dtype));
   bool keepdims = attr<bool>(node, "keepdims");
   std::vector<bool> mask(x.shape.size(), attr<bool>(node, "flatten"));
   if (!attr<bool>(node, "flatten") && !x.shape.empty()) {
@@ -55,19 +53,26 @@ void infer_arg_max(const Node& node, Inputs inputs, Outputs outputs) {
 }  // namespace
 
 std::vector<OpSpec> reduction() {
-  std::vector<OpSpec> specs;
-  for (std::string_view name : {"reduce_mean", "reduce_sum", "reduce_max"})
-    specs.push_back({name,
-                     {"x"},
-                     {"y"},
-                     {{"axes", std::vector<std::int64_t>{}}, {"keepdims", false}, {"all", false}},
-                     infer_reduce});
-  specs.push_back({"arg_max",
-                   {"x", "axis?"},
-                   {"y"},
-                   {{"axis", -1}, {"keepdims", false}, {"flatten", false}, {"dtype", "int64"}},
-                   infer_arg_max});
-  return specs;
+  auto reduce = [](std::string_view name) {
+    return OpSpec{.name = name,
+                  .attrs = {axes_attr("axes"), flag("keepdims", false), flag("all", false)},
+                  .infer = infer_reduce,
+                  .kind = OpKind::kReduction,
+                  .quantizable = true};
+  };
+  OpSpec mean = reduce("reduce_mean"), sum = reduce("reduce_sum"), max = reduce("reduce_max");
+  mean.range = max.range = ValueRange::kOfInputs;
+  mean.precision = sum.precision = MixedPrecision::kFloat;
+  max.selects = true;
+  OpSpec arg_max{.name = "arg_max",
+                 .inputs = {"x", "axis?"},
+                 .attrs = {axis_attr(-1),
+                           flag("keepdims", false),
+                           flag("flatten", false),
+                           {"dtype", "int64", words({"int32", "int64"})}},
+                 .infer = infer_arg_max,
+                 .kind = OpKind::kReduction};
+  return {mean, sum, max, arg_max};
 }
 
 }  // namespace octet::ops

@@ -222,10 +222,7 @@ void infer_full(const Node& node, Inputs inputs, Outputs outputs) {
   outputs[0].shape = std::move(out);
 }
 
-void infer_reorder(const Node& node, Inputs inputs, Outputs outputs) {
-  std::string to = attr<std::string>(node, "to");
-  if (to != "plain" && to != "channels_last")
-    fail("attribute to is \"{}\", expected \"plain\" or \"channels_last\"", to);
+void infer_reorder(const Node&, Inputs inputs, Outputs outputs) {
   require_rank(*inputs[0], "x", 4);
   outputs[0] = {inputs[0]->dtype, inputs[0]->shape, nullptr};
 }
@@ -233,27 +230,63 @@ void infer_reorder(const Node& node, Inputs inputs, Outputs outputs) {
 }  // namespace
 
 std::vector<OpSpec> shape() {
-  const std::vector<std::int64_t> none;
+  auto moves = [](OpKind kind, OpSpec spec) {
+    spec.kind = kind;
+    spec.range = ValueRange::kOfInputs;
+    spec.selects = true;
+    return spec;
+  };
+  const Allowed many{.min = anything().min, .max = anything().max, .max_count = 1 << 16};
+  auto ints = [](std::string_view name) { return AttrSpec{name, IntList{}, anything()}; };
+  OpSpec concat = moves(OpKind::kDataMovement, {.name = "concat",
+                                                .inputs = {"axis?", "x*"},
+                                                .attrs = {axis_attr(0)},
+                                                .infer = infer_concat,
+                                                .integer_op = "concat",
+                                                .quantizable = true});
   return {
-      {"reshape", {"x", "shape?", "dims*"}, {"y"}, {{"shape", none}}, infer_reshape},
-      {"flatten", {"x"}, {"y"}, {{"start_axis", 1}, {"stop_axis", -1}}, infer_flatten},
-      {"squeeze", {"x", "axes?"}, {"y"}, {{"axes", none}}, infer_squeeze},
-      {"unsqueeze", {"x", "axes?"}, {"y"}, {{"axes", none}}, infer_unsqueeze},
-      {"transpose", {"x"}, {"y"}, {{"perm", none}}, infer_transpose},
-      {"concat", {"axis?", "x*"}, {"y"}, {{"axis", 0}}, infer_concat},
-      {"split", {"x", "axis?"}, {"y*"}, {{"axis", 0}, {"num", 0}, {"sections", none}}, infer_split},
-      {"slice",
-       {"x", "starts?", "ends?", "items*"},
-       {"y"},
-       {{"axes", none}, {"starts", none}, {"ends", none}, {"decrease_axes", none}, {"starts_items", 0}},
-       infer_slice},
-      {"shape", {"x"}, {"y"}, {}, infer_shape},
-      {"full",
-       {"shape?", "value?", "dims*"},
-       {"y"},
-       {{"shape", none}, {"dtype", "float32"}, {"value", 0.0}},
-       infer_full},
-      {"reorder", {"x"}, {"y"}, {{"to", "channels_last"}}, infer_reorder},
+      moves(OpKind::kView, {.name = "reshape",
+                            .inputs = {"x", "shape?", "dims*"},
+                            .attrs = {ints("shape")},
+                            .infer = infer_reshape}),
+      moves(OpKind::kView, {.name = "flatten",
+                            .attrs = {axis_attr(1, "start_axis"), axis_attr(-1, "stop_axis")},
+                            .infer = infer_flatten}),
+      moves(OpKind::kView, {.name = "squeeze",
+                            .inputs = {"x", "axes?"},
+                            .attrs = {axes_attr("axes")},
+                            .infer = infer_squeeze}),
+      moves(OpKind::kView, {.name = "unsqueeze",
+                            .inputs = {"x", "axes?"},
+                            .attrs = {axes_attr("axes")},
+                            .infer = infer_unsqueeze}),
+      moves(OpKind::kDataMovement,
+            {.name = "transpose", .attrs = {axes_attr("perm")}, .infer = infer_transpose}),
+      concat,
+      moves(OpKind::kDataMovement,
+            {.name = "split",
+             .inputs = {"x", "axis?"},
+             .outputs = {"y*"},
+             .attrs = {axis_attr(0), {"num", 0, between(0, 1 << 16)}, {"sections", IntList{}, many}},
+             .infer = infer_split}),
+      moves(OpKind::kDataMovement, {.name = "slice",
+                                    .inputs = {"x", "starts?", "ends?", "items*"},
+                                    .attrs = {axes_attr("axes"),
+                                              ints("starts"),
+                                              ints("ends"),
+                                              axes_attr("decrease_axes"),
+                                              {"starts_items", 0, between(0, kMaxRank)}},
+                                    .infer = infer_slice}),
+      {.name = "shape", .infer = infer_shape, .kind = OpKind::kShape},
+      {.name = "full",
+       .inputs = {"shape?", "value?", "dims*"},
+       .attrs = {ints("shape"), dtype_spec("float32"), number_attr("value", 0)},
+       .infer = infer_full,
+       .kind = OpKind::kShape},
+      moves(OpKind::kDataMovement, {.name = "reorder",
+                                    .attrs = {{"to", "channels_last", words({"plain", "channels_last"})}},
+                                    .infer = infer_reorder,
+                                    .trainable = false}),
   };
 }
 

@@ -10,6 +10,7 @@ namespace {
 
 using Ints = std::vector<std::int64_t>;
 
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr std::int64_t kMaxPadding = 1 << 16;
 constexpr std::int64_t kMaxPadded = std::int64_t{1} << 31;
 
@@ -43,10 +44,7 @@ void infer_pad(const Node& node, Inputs inputs, Outputs outputs) {
   require_float(x, "x");
   if (x.shape.size() != 4 && x.shape.size() != 5)
     fail("x has shape {}, expected 4 or 5 dimensions", to_string(x.shape));
-  std::string mode = attr<std::string>(node, "mode");
-  if (mode != "constant" && mode != "reflect" && mode != "replicate" && mode != "circular")
-    fail("attribute mode is \"{}\", expected constant, reflect, replicate or circular", mode);
-
+  bool reflects = attr<std::string>(node, "mode") == "reflect";
   Shape out = x.shape;
   std::size_t axes = out.size() - 2;
   MaybeInts paddings = pad_amounts(node, input_at(inputs, 1), axes);
@@ -57,7 +55,7 @@ void infer_pad(const Node& node, Inputs inputs, Outputs outputs) {
       dim = kUnknown;
       continue;
     }
-    if (mode == "reflect" && std::max(*before, *after) >= dim)
+    if (reflects && std::max(*before, *after) >= dim)
       fail("a reflecting padding of {} and {} is not smaller than the dimension {}", *before, *after, dim);
     if (dim < 1 || dim > kMaxPadded || dim + *before + *after < 1)
       fail("a dimension of {} cannot be padded by {} and {}", dim, *before, *after);
@@ -68,27 +66,41 @@ void infer_pad(const Node& node, Inputs inputs, Outputs outputs) {
 
 }  // namespace
 
-std::vector<AttrSpec> pool_attrs() {
-  return {{"type", std::string("max")},
-          {"kernel", Ints{1, 1}},
-          {"strides", Ints{1, 1}},
-          {"paddings", Ints{0, 0, 0, 0}},
-          {"auto_pad", std::string("explicit")},
-          {"ceil_mode", false},
-          {"exclusive", true},
-          {"global", false},
-          {"adaptive", false}};
+AttrSpec auto_pad_attr() {
+  return {"auto_pad", std::string("explicit"), words({"explicit", "same", "valid"})};
 }
 
-std::vector<AttrSpec> resize_attrs() {
-  return {{"mode", std::string("nearest")}, {"align_corners", false},    {"align_mode", std::int64_t{1}},
-          {"out_h", std::int64_t{-1}},      {"out_w", std::int64_t{-1}}, {"scale", std::vector<double>{}}};
+OpSpec pool_spec(std::string_view name) {
+  return {.name = name,
+          .attrs = {{"type", std::string("max"), words({"max", "avg"})},
+                    {"kernel", Ints{1, 1}, numbers({2}, 1, kMaxExtent)},
+                    {"strides", Ints{1, 1}, numbers({2}, 1, kMaxStep)},
+                    {"paddings", Ints{0, 0, 0, 0}, numbers({4}, 0, kMaxStep)},
+                    auto_pad_attr(),
+                    flag("ceil_mode", false),
+                    flag("exclusive", true),
+                    flag("global", false),
+                    flag("adaptive", false)},
+          .kind = OpKind::kPool,
+          .range = ValueRange::kOfInputsOrZero,
+          .homogeneous = true};
+}
+
+OpSpec resize_spec(std::string_view name) {
+  return {.name = name,
+          .inputs = {"x", "out_size?", "scale?", "size*"},
+          .attrs = {{"mode", std::string("nearest"), words({"nearest", "bilinear"})},
+                    flag("align_corners", false),
+                    {"align_mode", std::int64_t{1}, between(0, 1)},
+                    {"out_h", std::int64_t{-1}, between(-1, kMaxExtent)},
+                    {"out_w", std::int64_t{-1}, between(-1, kMaxExtent)},
+                    {"scale", std::vector<double>{}, {.min = -kInfinity, .max = kInfinity, .max_count = 2}}},
+          .kind = OpKind::kResize,
+          .range = ValueRange::kOfInputsOrZero};
 }
 
 Shape pool_shape(const Node& node, const Shape& x) {
   if (x.size() != 4) fail("x has shape {}, expected 4 dimensions", to_string(x));
-  std::string type = attr<std::string>(node, "type");
-  if (type != "max" && type != "avg") fail("attribute type is \"{}\", expected \"max\" or \"avg\"", type);
   Window window = pool_window(node, x[2], x[3]);
   return {x[0], x[1], window.y.out, window.x.out};
 }
@@ -96,11 +108,6 @@ Shape pool_shape(const Node& node, const Shape& x) {
 Shape resize_shape(const Node& node, Inputs inputs) {
   const Shape& x = inputs[0]->shape;
   if (x.size() != 4) fail("x has shape {}, expected 4 dimensions", to_string(x));
-  std::string mode = attr<std::string>(node, "mode");
-  if (mode != "nearest" && mode != "bilinear")
-    fail("attribute mode is \"{}\", expected \"nearest\" or \"bilinear\"", mode);
-  std::int64_t align_mode = attr<std::int64_t>(node, "align_mode");
-  if (align_mode != 0 && align_mode != 1) fail("attribute align_mode is {}, expected 0 or 1", align_mode);
   for (std::int64_t side : {x[2], x[3]})
     if (side != kUnknown) checked_size(side);
 
@@ -121,15 +128,21 @@ Shape resize_shape(const Node& node, Inputs inputs) {
 }
 
 std::vector<OpSpec> window() {
-  return {
-      {"pool2d", {"x"}, {"y"}, pool_attrs(), infer_pool2d},
-      {"resize", {"x", "out_size?", "scale?", "size*"}, {"y"}, resize_attrs(), infer_resize},
-      {"pad",
-       {"x", "paddings?"},
-       {"y"},
-       {{"paddings", Ints{0, 0, 0, 0, 0, 0}}, {"mode", std::string("constant")}, {"value", 0.0}},
-       infer_pad},
-  };
+  OpSpec pool = pool_spec("pool2d"), resize = resize_spec("resize");
+  pool.infer = infer_pool2d;
+  resize.infer = infer_resize;
+  pool.integer_op = "qpool2d";
+  resize.integer_op = "qresize";
+  pool.quantizable = resize.quantizable = true;
+  OpSpec pad{.name = "pad",
+             .inputs = {"x", "paddings?"},
+             .attrs = {{"paddings", Ints{0, 0, 0, 0, 0, 0}, numbers({4, 6}, -kMaxPadding, kMaxPadding)},
+                       {"mode", "constant", words({"constant", "reflect", "replicate", "circular"})},
+                       number_attr("value", 0)},
+             .infer = infer_pad,
+             .kind = OpKind::kDataMovement,
+             .selects = true};
+  return {pool, resize, pad};
 }
 
 }  // namespace octet::ops

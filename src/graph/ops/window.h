@@ -3,9 +3,11 @@
 
 namespace octet::ops {
 
-// What pool2d and resize share with their integer versions: the attributes and the output's shape.
-std::vector<AttrSpec> pool_attrs();
-std::vector<AttrSpec> resize_attrs();
+// What pool2d and resize share with their integer versions: their rows, without shape inference, and the
+// output's shape.
+OpSpec pool_spec(std::string_view name);
+OpSpec resize_spec(std::string_view name);
+AttrSpec auto_pad_attr();  // of convolutions, too
 Shape pool_shape(const Node& node, const Shape& x);
 Shape resize_shape(const Node& node, Inputs inputs);
 

@@ -1,39 +1,9 @@
 #pragma once
-#include "kernels/ref/exp.h"
+#include "graph/activation.h"
 
-// The activation functions on one number, for the activation ops and for the epilogues of the integer ops.
-// They are defined to the bit, as exp_of() is: one rounding for each operation, in the order that is written
-// here. Bounds are compared like the CPU's max and min do it (`x > low ? x : low`), so NaN becomes the bound.
+// Functions of one number that are ops but no epilogue has, defined to the bit like those of
+// graph/activation.h.
 namespace octet::ref {
-
-inline float clamp_to(float x, float low, float high) {
-  float above = x > low ? x : low;
-  return above < high ? above : high;
-}
-
-inline float relu_of(float x) {
-  return x > 0.0f ? x : 0.0f;
-}
-
-inline float relu6_of(float x, float threshold) {
-  return clamp_to(x, 0.0f, threshold);
-}
-
-inline float leaky_relu_of(float x, float alpha) {
-  return x > 0.0f ? x : alpha * x;
-}
-
-inline float hard_sigmoid_of(float x, float slope, float offset) {
-  return clamp_to(slope * x + offset, 0.0f, 1.0f);
-}
-
-inline float hard_swish_of(float x, float threshold, float scale, float offset) {
-  return x * clamp_to(x + offset, 0.0f, threshold) * (1.0f / scale);
-}
-
-inline float swish_of(float x, float beta) {
-  return x / (1.0f + exp_of(-beta * x));
-}
 
 // 1 - 2/(e^2x + 1); around 0, where that cancels, the first terms of Taylor's series.
 inline float tanh_of(float x) {

@@ -1,5 +1,5 @@
+#include "graph/exp.h"
 #include "graph/ops/infer.h"
-#include "kernels/ref/exp.h"
 #include "kernels/ref/ref.h"
 #include "kernels/ref/strides.h"
 

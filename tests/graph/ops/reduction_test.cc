@@ -49,7 +49,7 @@ TEST(ReductionShapes, ArgMax) {
   EXPECT_THAT(error_of([] {
                 infer_shape("arg_max", {floats({2})}, {{"dtype", "int8"}});
               }),
-              HasSubstr("dtype is int8"));
+              HasSubstr("dtype is \"int8\", expected \"int32\" or \"int64\""));
 }
 
 }  // namespace

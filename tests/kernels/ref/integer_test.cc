@@ -3,8 +3,8 @@
 
 #include <cmath>
 
+#include "graph/activation.h"
 #include "kernels/quantizer.h"
-#include "kernels/ref/activation.h"
 #include "kernels/ref/random.h"
 #include "support/graph_runner.h"
 
@@ -103,18 +103,18 @@ TEST(Epilogue, AppliesEachActivation) {
   };
   const Case cases[] = {
       {"", {}, [](float v) { return v; }},
-      {"relu", {}, [](float v) { return ref::relu_of(v); }},
-      {"relu6", {}, [](float v) { return ref::relu6_of(v, 6); }},
-      {"relu6", {4}, [](float v) { return ref::relu6_of(v, 4); }},
-      {"hard_swish", {}, [](float v) { return ref::hard_swish_of(v, 6, 6, 3); }},
-      {"hard_swish", {5, 4, 2}, [](float v) { return ref::hard_swish_of(v, 5, 4, 2); }},
-      {"hard_sigmoid", {}, [](float v) { return ref::hard_sigmoid_of(v, 0.2f, 0.5f); }},
-      {"hard_sigmoid", {0.1666667, 0.5}, [](float v) { return ref::hard_sigmoid_of(v, 0.1666667f, 0.5f); }},
-      {"swish", {}, [](float v) { return ref::swish_of(v, 1); }},
-      {"swish", {1.5}, [](float v) { return ref::swish_of(v, 1.5f); }},
-      {"sigmoid", {}, [](float v) { return ref::sigmoid_of(v); }},
-      {"leaky_relu", {}, [](float v) { return ref::leaky_relu_of(v, 0.02f); }},
-      {"leaky_relu", {0.1}, [](float v) { return ref::leaky_relu_of(v, 0.1f); }},
+      {"relu", {}, [](float v) { return relu_of(v); }},
+      {"relu6", {}, [](float v) { return relu6_of(v, 6); }},
+      {"relu6", {4}, [](float v) { return relu6_of(v, 4); }},
+      {"hard_swish", {}, [](float v) { return hard_swish_of(v, 6, 6, 3); }},
+      {"hard_swish", {5, 4, 2}, [](float v) { return hard_swish_of(v, 5, 4, 2); }},
+      {"hard_sigmoid", {}, [](float v) { return hard_sigmoid_of(v, 0.2f, 0.5f); }},
+      {"hard_sigmoid", {0.1666667, 0.5}, [](float v) { return hard_sigmoid_of(v, 0.1666667f, 0.5f); }},
+      {"swish", {}, [](float v) { return swish_of(v, 1); }},
+      {"swish", {1.5}, [](float v) { return swish_of(v, 1.5f); }},
+      {"sigmoid", {}, [](float v) { return sigmoid_of(v); }},
+      {"leaky_relu", {}, [](float v) { return leaky_relu_of(v, 0.02f); }},
+      {"leaky_relu", {0.1}, [](float v) { return leaky_relu_of(v, 0.1f); }},
   };
   for (const Case& c : cases) {
     std::vector<float> expected;

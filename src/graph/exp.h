@@ -7,7 +7,7 @@
 // order, so that every library, ISA and vector width gives the same result (libm's differ from version to
 // version). An activation function between two integer layers has to be like that, or the integers would
 // depend on the machine.
-namespace octet::ref {
+namespace octet {
 
 // e^x within 2 units in the last place, with subnormal results, 0 and infinity where they belong; NaN gives
 // NaN. x = n*ln2 + r with |r| <= ln2/2; e^r is Taylor's polynomial of degree 7, whose remainder is below
@@ -42,8 +42,4 @@ inline float exp_of(float x) {
   return x == x ? result : x;
 }
 
-inline float sigmoid_of(float x) {
-  return 1.0f / (1.0f + exp_of(-x));
-}
-
-}  // namespace octet::ref
+}  // namespace octet

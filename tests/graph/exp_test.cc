@@ -1,11 +1,11 @@
-#include "kernels/ref/exp.h"
+#include "graph/activation.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <limits>
 
-namespace octet::ref {
+namespace octet {
 namespace {
 
 // The distance of `value` from the exact e^x in units of the last place of the float nearest to it.
@@ -64,4 +64,4 @@ TEST(Exp, KeepsItsBits) {
 }
 
 }  // namespace
-}  // namespace octet::ref
+}  // namespace octet
