@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/journal.h"
 
 namespace octet {
 namespace fs = std::filesystem;
@@ -146,7 +147,7 @@ std::optional<Preprocess> read_deploy_yaml(std::string_view text, const std::str
 std::optional<Preprocess> load_deploy_yaml(const fs::path& model) {
   std::error_code error;
   const fs::path path = (fs::is_directory(model, error) ? model : model.parent_path()) / "deploy.yaml";
-  if (!fs::exists(path, error)) return std::nullopt;
+  if (!file_exists(path)) return std::nullopt;
   return read_deploy_yaml(read_text(path, kMaxBytes), path.string());
 }
 
