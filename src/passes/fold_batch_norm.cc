@@ -79,8 +79,10 @@ std::optional<std::int64_t> inner_of(const Node& layer, const Shape& weight) {
   return std::nullopt;
 }
 
+using Factors = std::map<ValueId, std::vector<double>>;
+
 // Folds what reads the layer into it, if it can.
-bool fold_next(Graph& graph, const Uses& uses, Node& layer, std::size_t* folded) {
+bool fold_next(Graph& graph, const Uses& uses, Node& layer, std::size_t* folded, Factors* all_factors) {
   bool integer = layer.op == "qconv2d" || layer.op == "qconv2d_transpose";
   EpilogueSlots slots = epilogue_slots(layer);
   if (!is_open(layer) || input_of(layer, slots.residual) != kNoValue) return false;
@@ -109,7 +111,14 @@ bool fold_next(Graph& graph, const Uses& uses, Node& layer, std::size_t* folded)
   if (scales) {
     Tensor factors = scaled(factor.constant, affine->a, *inner);
     *folded += factors.size_bytes();
-    set_input(layer, factor_slot, graph.add_constant(name + ".scaled", std::move(factors)));
+    const ValueId old_id = layer.inputs[static_cast<std::size_t>(factor_slot)],
+                  new_id = graph.add_constant(name + ".scaled", std::move(factors));
+    if (all_factors && !integer) {
+      std::vector<double>& total = (*all_factors)[new_id] = affine->a;
+      if (auto before = all_factors->find(old_id); before != all_factors->end())
+        for (std::size_t c = 0; c < total.size(); ++c) total[c] *= before->second[c];
+    }
+    set_input(layer, factor_slot, new_id);
   }
   set_input(layer, slots.bias, graph.add_constant(name + ".bias", std::move(biases)));
   take_over(layer, *norm);
@@ -119,6 +128,10 @@ bool fold_next(Graph& graph, const Uses& uses, Node& layer, std::size_t* folded)
 }  // namespace
 
 void fold_batch_norm(Graph& graph) {
+  fold_batch_norm(graph, nullptr);
+}
+
+void fold_batch_norm(Graph& graph, Factors* factors) {
   Uses uses(graph);
   std::size_t folded = 0;  // bytes of weights that were read from the file and are not needed any more
   constexpr std::size_t kReleaseEvery = 8 << 20;
@@ -126,7 +139,7 @@ void fold_batch_norm(Graph& graph) {
     if (layer.op != "qconv2d" && layer.op != "qconv2d_transpose" && layer.op != "conv2d" &&
         layer.op != "conv2d_transpose")
       continue;
-    while (fold_next(graph, uses, layer, &folded)) {
+    while (fold_next(graph, uses, layer, &folded, factors)) {
     }
     if (folded < kReleaseEvery || !graph.source) continue;
     graph.source->release_memory();

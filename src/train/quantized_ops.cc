@@ -1,4 +1,4 @@
-#include "train/quantization.h"
+#include "train/quantized_ops.h"
 
 #include <algorithm>
 
