@@ -83,9 +83,9 @@ Graph deployable(Graph graph, bool onnx_format) {
     const auto trained = integers.find(was);
     if (trained == integers.end()) continue;
     const auto channels = graph.value(node.inputs[1]).shape[static_cast<std::size_t>(axis)];
-    const std::vector<double> factors =
-        fold_of == folded.end() ? std::vector<double>(static_cast<std::size_t>(channels), 1)
-                                : fold_of->second.factors;
+    const std::vector<double> factors = fold_of == folded.end()
+                                            ? std::vector<double>(static_cast<std::size_t>(channels), 1)
+                                            : fold_of->second.factors;
     decisions.points.layers.push_back({.node = i, .axis = axis});
     decisions.points.edges.insert({i, 0});
     decisions.weights[node.inputs[1]] = fold(trained->second, rounded(factors, floats.at(was), axis), axis);

@@ -5,9 +5,9 @@
 #include "formats/paddle/state_dict.h"
 #include "graph/graph.h"
 
-// Quantization that is trained lives in the graph: fake_quant nodes (docs/ops.md) in front of the input and the
-// weights of layers. Their ranges are constants that a Network learns or keeps as statistics; on export they
-// become quantize and dequantize nodes and int8 weights (deployable.h).
+// Quantization that is trained lives in the graph: fake_quant nodes (docs/ops.md) in front of the input and
+// the weights of layers. Their ranges are constants that a Network learns or keeps as statistics; on export
+// they become quantize and dequantize nodes and int8 weights (deployable.h).
 //
 //   insert_fake_quant(graph, {{.node = 0}});            // or read_fake_quant(graph, checkpoint)
 //   ...                                                 // train
@@ -18,7 +18,7 @@ namespace octet::quant {
 struct FakeQuant {
   std::string method = "pact";
   int bits = 8;
-  bool per_channel = false;   // weights only
+  bool per_channel = false;  // weights only
   double moving_rate = 0.9;  // activations only
 };
 
@@ -29,15 +29,17 @@ struct FakeQuantLayer {
   FakeQuant weight = {.method = "abs_max", .per_channel = true};
 };
 
-// Layers that read the same tensor share its node, which has the method of the first and the most bits of all.
-// The constants begin as 1 and have the names of their entries in a checkpoint: LAYER._fake_quant_input._scale,
-// ._state and ._accum, LAYER._act_preprocess.alpha, LAYER._fake_quant_weight._scale, with the name of the first
-// layer. All nodes must have a weight_axis.
+// Layers that read the same tensor share its node, which has the method of the first and the most bits of
+// all. The constants begin as 1 and have the names of their entries in a checkpoint:
+// LAYER._fake_quant_input._scale,
+// ._state and ._accum, LAYER._act_preprocess.alpha, LAYER._fake_quant_weight._scale, with the name of the
+// first layer. All nodes must have a weight_axis.
 void insert_fake_quant(Graph& graph, const std::vector<FakeQuantLayer>& layers);
 
 // The same from the entries of a checkpoint, with their ranges. False: it is one of a float network.
 bool read_fake_quant(Graph& graph, const paddle::StateDict& state);
-// Those entries, for each layer: what insert_fake_quant names, ._bits, ._moving_rate, and ._learned for weights.
+// Those entries, for each layer: what insert_fake_quant names, ._bits, ._moving_rate, and ._learned for
+// weights.
 void write_fake_quant(const Graph& graph, paddle::StateDict& state);
 
 // A layer with trained quantization, by the places of its node and of its two fake_quant nodes in the graph.

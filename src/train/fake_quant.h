@@ -3,9 +3,9 @@
 #include "train/options.h"
 #include "train/precision.h"
 
-// fake_quant nodes that are trained (quant/fake_quant.h), and the convolutions and products behind them, which
-// see their input and weights as the integers of the deployed model, while gradients pass the rounding as if it
-// were not there.
+// fake_quant nodes that are trained (quant/fake_quant.h), and the convolutions and products behind them,
+// which see their input and weights as the integers of the deployed model, while gradients pass the rounding
+// as if it were not there.
 namespace octet::train {
 
 // Ranges are never below this.
@@ -21,8 +21,8 @@ struct InputQuantizer {
   Activation kind = Activation::kPact;
   int bits = 8;
   double moving_rate = 0.9;
-  at::Tensor learned;              // alpha, or LSQ's r: one float; not defined: nothing is learned
-  at::Tensor scale, state, accum;  // of the moving average, one float each
+  at::Tensor learned = {};  // alpha, or LSQ's r: one float; not defined: nothing is learned
+  at::Tensor scale = {}, state = {}, accum = {};  // of the moving average, one float each
 
   float levels() const { return static_cast<float>((1 << (bits - 1)) - 1); }
   float range() const;  // r
@@ -51,8 +51,8 @@ struct LayerQuantizer {
   WeightQuantizer weight = {};
 };
 
-// A layer together with its two fake_quant nodes: `node` is a conv2d, matmul or matmul_flat. Of the input only
-// the integers are kept for the backward pass, a byte each. `training` updates the moving average.
+// A layer together with its two fake_quant nodes: `node` is a conv2d, matmul or matmul_flat. Of the input
+// only the integers are kept for the backward pass, a byte each. `training` updates the moving average.
 at::Tensor quantized_layer(const Node& node, const LayerQuantizer& quantizer, const at::Tensor& x,
                            const at::Tensor& weight, const at::Tensor* bias, bool training,
                            const Precision& precision);

@@ -143,8 +143,7 @@ void Network::add_constant(const Node& node, std::size_t slot, std::vector<Weigh
     return;
   }
   fixed_[i] = is_range ? tensor : tensor.to(device_);  // moving averages are numbers that the CPU works with
-  if (is_statistic(node, slot))
-    (is_range ? averages : statistics_).push_back({value.name, id, fixed_[i]});
+  if (is_statistic(node, slot)) (is_range ? averages : statistics_).push_back({value.name, id, fixed_[i]});
 }
 
 at::Tensor Network::batch_norm(const Call& call) {
@@ -243,8 +242,8 @@ Graph Network::bake() const {
   Graph graph = graph_;
   for (const auto* weights : {&parameters_, &statistics_})
     for (const Weight& weight : *weights)
-      graph.value(weight.id).constant = from_torch(
-          weight.is_range ? weight.tensor.detach().clamp_min(kSmallestRange) : weight.tensor);
+      graph.value(weight.id).constant =
+          from_torch(weight.is_range ? weight.tensor.detach().clamp_min(kSmallestRange) : weight.tensor);
   for (const Node& node : graph.nodes) {
     if (!quant::is_trained(node) || attr<std::string>(node, "method") != "abs_max") continue;
     const std::vector<at::Tensor> inputs = inputs_of(node, {});

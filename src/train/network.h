@@ -5,8 +5,8 @@
 #include "comm/comm.h"
 #include "graph/graph.h"
 #include "train/ops.h"
-#include "train/precision.h"
 #include "train/options.h"
+#include "train/precision.h"
 
 namespace octet::train {
 
@@ -19,8 +19,8 @@ struct Weight {
 };
 
 // A graph on libtorch. Its constants that can be learned, ranges of trained fake_quant nodes included, become
-// parameters with gradients; the means and variances of batch norms and the moving averages of fake_quant nodes
-// become statistics that training keeps up to date.
+// parameters with gradients; the means and variances of batch norms and the moving averages of fake_quant
+// nodes become statistics that training keeps up to date.
 //
 //   Network network(build_model("resnet18", {.num_classes = 10}), at::kCPU);
 //   network.training = true;
@@ -40,8 +40,8 @@ class Network {
   Precision precision;
   Comm* sync = nullptr;  // batch norms take their statistics over all processes of it
 
-  // Quantization-aware from now on: puts fake_quant nodes into the graph (quant/fake_quant.h). `sample` is run
-  // once, in training mode if `training` is set, to begin with sensible ranges.
+  // Quantization-aware from now on: puts fake_quant nodes into the graph (quant/fake_quant.h). `sample` is
+  // run once, in training mode if `training` is set, to begin with sensible ranges.
   void quantize(const QuantOptions& options, const at::Tensor& sample);
   bool is_quantized() const { return is_quantized_; }
   // Batch norms keep the statistics that they have.
@@ -62,10 +62,10 @@ class Network {
  private:
   // What is done at a node.
   struct Task {
-    Operation operation = nullptr;           // null: batch_norm
-    int input = -1, weight = -1;             // the fake_quant nodes that a layer runs with itself,
-    bool is_skipped = false;                 // so that those have nothing to do
-    std::vector<ValueId> last_uses = {};     // values that nobody needs after it
+    Operation operation = nullptr;        // null: batch_norm
+    int input = -1, weight = -1;          // the fake_quant nodes that a layer runs with itself,
+    bool is_skipped = false;              // so that those have nothing to do
+    std::vector<ValueId> last_uses = {};  // values that nobody needs after it
   };
 
   void build();  // all below, from the graph
@@ -80,9 +80,9 @@ class Network {
   Graph graph_;
   at::Device device_;
   std::vector<Weight> parameters_, statistics_;
-  std::vector<Task> tasks_;         // one per node
-  std::vector<int> weight_of_;      // for each value, its place among the parameters, or -1
-  std::vector<at::Tensor> fixed_;   // for each value, the constant that is never learned
+  std::vector<Task> tasks_;        // one per node
+  std::vector<int> weight_of_;     // for each value, its place among the parameters, or -1
+  std::vector<at::Tensor> fixed_;  // for each value, the constant that is never learned
   bool is_quantized_ = false;
 };
 

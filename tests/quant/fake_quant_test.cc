@@ -16,8 +16,8 @@ using namespace octet::testing;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-// Two convolutions that read the same tensor, one of them with a batch norm whose second factor is negative and
-// whose third is 0, and a product.
+// Two convolutions that read the same tensor, one of them with a batch norm whose second factor is negative
+// and whose third is 0, and a product.
 Graph small_graph() {
   Builder b;
   const ValueId x = b.input("x", {kUnknown, 3, 6, 6});
@@ -25,10 +25,11 @@ Graph small_graph() {
     return b.constant(name, Tensor::of<float>({4}, values));
   };
   const ValueId left = b.conv2d(x, b.constant("left.weight", ramp({4, 3, 3, 3}, 3)));
-  const ValueId norm = b.op("batch_norm",
-                            {left, vector("bn.weight", {0.5f, -1.5f, 0, 2}), vector("bn.bias", {0.1f, 0, 1, 0}),
-                             vector("bn._mean", {0, 0.2f, 0, 0}), vector("bn._variance", {1, 4, 0.25f, 1})},
-                            {{"epsilon", 1e-5}});
+  const ValueId norm =
+      b.op("batch_norm",
+           {left, vector("bn.weight", {0.5f, -1.5f, 0, 2}), vector("bn.bias", {0.1f, 0, 1, 0}),
+            vector("bn._mean", {0, 0.2f, 0, 0}), vector("bn._variance", {1, 4, 0.25f, 1})},
+           {{"epsilon", 1e-5}});
   const ValueId right = b.conv2d(x, b.constant("right.weight", ramp({4, 3, 3, 3}, 5)));
   const ValueId flat = b.flatten(b.global_avg_pool(b.add(norm, right)));
   return b.build({b.matmul(flat, b.constant("fc.weight", ramp({4, 5}, 7)))});
@@ -144,9 +145,12 @@ TEST(FakeQuantEntries, DamageIsNamed) {
       read_fake_quant(graph, state);
     });
   };
-  EXPECT_THAT(message("left._fake_quant_input._bits", Tensor::of<std::int64_t>({1}, {9})), HasSubstr("2 to 8"));
-  EXPECT_THAT(message("fc._act_preprocess.alpha", Tensor::of<float>({1}, {-1})), HasSubstr("the range of its input is -1"));
-  EXPECT_THAT(message("fc._fake_quant_weight._scale", Tensor::of<float>({3}, {1, 1, 1})), HasSubstr("expected 1 or 5"));
+  EXPECT_THAT(message("left._fake_quant_input._bits", Tensor::of<std::int64_t>({1}, {9})),
+              HasSubstr("2 to 8"));
+  EXPECT_THAT(message("fc._act_preprocess.alpha", Tensor::of<float>({1}, {-1})),
+              HasSubstr("the range of its input is -1"));
+  EXPECT_THAT(message("fc._fake_quant_weight._scale", Tensor::of<float>({3}, {1, 1, 1})),
+              HasSubstr("expected 1 or 5"));
 }
 
 TEST(Deployable, FactorsOfBatchNormsGoIntoScalesAndSigns) {
@@ -160,7 +164,8 @@ TEST(Deployable, FactorsOfBatchNormsGoIntoScalesAndSigns) {
                                                  constant(trained, "left._fake_quant_weight._scale"));
   const Tensor after = constant(deployed, "left.weight"), scale = constant(deployed, "left.weight@scale");
   ASSERT_EQ(after.dtype(), DType::kInt8);
-  const double factors[] = {0.5 / std::sqrt(1 + 1e-5), -1.5 / std::sqrt(4 + 1e-5), 0, 2 / std::sqrt(1 + 1e-5)};
+  const double factors[] = {0.5 / std::sqrt(1 + 1e-5), -1.5 / std::sqrt(4 + 1e-5), 0,
+                            2 / std::sqrt(1 + 1e-5)};
   for (std::size_t c = 0; c < 4; ++c) {
     const float expected = before.abs_max.data<float>()[c] * static_cast<float>(std::fabs(factors[c]));
     EXPECT_NEAR(scale.data<float>()[c], expected, 1e-6f * expected + 1e-29f);
@@ -169,8 +174,9 @@ TEST(Deployable, FactorsOfBatchNormsGoIntoScalesAndSigns) {
       EXPECT_EQ(after.data<std::int8_t>()[i], sign * before.integers.data<std::int8_t>()[i]);
   }
   EXPECT_THAT(values<float>(constant(deployed, "right.weight@scale")),
-              ::testing::Pointwise(::testing::Eq(), values<float>(constant(trained, "right._fake_quant_weight._scale"))));
-  EXPECT_EQ(constant(deployed, "x@scale").data<float>()[0], 1.5f);   // the smaller one of alpha and average
+              ::testing::Pointwise(::testing::Eq(),
+                                   values<float>(constant(trained, "right._fake_quant_weight._scale"))));
+  EXPECT_EQ(constant(deployed, "x@scale").data<float>()[0], 1.5f);  // the smaller one of alpha and average
 
   const Tensor x = ramp({2, 3, 6, 6}, 4);
   const std::vector<float> expected = values<float>(run_graph(small_graph(), {x})[0]);

@@ -113,8 +113,8 @@ TEST(FakeQuant, ALayerIsQuantizersAndAConvolution) {
       quantizer.input.learned.mutable_grad().reset();
 
       auto [x2, w2] = leaves();
-      const at::Tensor y2 = at::conv2d(fake_quantize(x2, quantizer.input), quantizer.weight.quantized(w2),
-                                       {}, 2, 1, 1, depthwise ? 4 : 1);
+      const at::Tensor y2 = at::conv2d(fake_quantize(x2, quantizer.input), quantizer.weight.quantized(w2), {},
+                                       2, 1, 1, depthwise ? 4 : 1);
       (y2 * g).sum().backward();
       expect_close(y1, y2);
       expect_close(x1.grad(), x2.grad());
@@ -226,7 +226,8 @@ TEST(FakeQuant, ANodeMayStandAlone) {
     return b.constant(name, Tensor::of<float>({1}, {value}));
   };
   const ValueId quantized =
-      b.op("fake_quant", {x, number_of("scale", 3), number_of("alpha", 1.5f), number_of("state", 1), number_of("accum", 3)},
+      b.op("fake_quant",
+           {x, number_of("scale", 3), number_of("alpha", 1.5f), number_of("state", 1), number_of("accum", 3)},
            {{"method", "pact"}});
   Network network(b.build({b.op("relu", {quantized})}), at::kCPU);
   ASSERT_EQ(network.parameters().size(), 1u);
