@@ -61,15 +61,13 @@ Graph deployable(Graph graph, bool onnx_format) {
   Decisions decisions;
   std::map<ValueId, Tensor> floats;             // by the weights before they are folded,
   std::map<ValueId, QuantizedWeight> integers;  // as are these
-  for (const TrainedLayer& layer : layers) {
-    const Node &input = graph.nodes[static_cast<std::size_t>(layer.input)],
-               &weight = graph.nodes[static_cast<std::size_t>(layer.weight)];
-    decisions.thresholds[input.inputs[0]] = range_of(graph, input);
-    decisions.tensor_bits[input.inputs[0]] = attr<int>(input, "bits");
-    const Tensor& values = floats[weight.inputs[0]] = graph.value(weight.inputs[0]).constant.aligned();
-    integers[weight.inputs[0]] =
-        quantize_weight(values, attr<std::int64_t>(weight, "axis"), attr<int>(weight, "bits"),
-                        graph.value(weight.inputs[1]).constant.aligned());
+  for (const auto& [node, input, weight] : layers) {
+    const ValueId x = input->inputs[0], w = weight->inputs[0];
+    decisions.thresholds[x] = range_of(graph, *input);
+    decisions.tensor_bits[x] = attr<int>(*input, "bits");
+    floats[w] = graph.value(w).constant.aligned();
+    integers[w] = quantize_weight(floats[w], attr<std::int64_t>(*weight, "axis"), attr<int>(*weight, "bits"),
+                                  graph.value(weight->inputs[1]).constant.aligned());
   }
   graph = float_graph(std::move(graph));
   const std::map<ValueId, FoldedWeight> folded = fold_batch_norms_in_file(graph);
@@ -87,7 +85,7 @@ Graph deployable(Graph graph, bool onnx_format) {
                                             ? std::vector<double>(static_cast<std::size_t>(channels), 1)
                                             : fold_of->second.factors;
     decisions.points.layers.push_back({.node = i, .axis = axis});
-    decisions.points.edges.insert({i, 0});
+    decisions.points.inputs.insert({i, 0});
     decisions.weights[node.inputs[1]] = fold(trained->second, rounded(factors, floats.at(was), axis), axis);
   }
   return quantized_graph(graph, decisions, onnx_format);

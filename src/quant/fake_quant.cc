@@ -14,45 +14,47 @@ namespace {
 constexpr const char *kInput = "._fake_quant_input", *kWeight = "._fake_quant_weight",
                      *kAlpha = "._act_preprocess.alpha";
 
-Tensor ones(std::int64_t count) {
-  return Tensor::of<float>({count}, std::vector<float>(static_cast<std::size_t>(count), 1.0f));
-}
+// Adds nodes to `nodes`, and what they need to the graph.
+struct Inserter {
+  Graph& graph;
+  std::vector<Node> nodes = {};
 
-ValueId add_node(Graph& graph, std::vector<Node>& nodes, ValueId x, const std::string& name,
-                 std::vector<ValueId> constants, const FakeQuant& how, std::int64_t axis) {
-  Shape shape = graph.value(x).shape;
-  const ValueId y = graph.add_value(name, DType::kFloat32, std::move(shape));
-  constants.insert(constants.begin(), x);
-  nodes.push_back({.op = "fake_quant",
-                   .inputs = std::move(constants),
-                   .outputs = {y},
-                   .attrs = {{"method", how.method},
-                             {"bits", std::int64_t{how.bits}},
-                             {"axis", axis},
-                             {"moving_rate", how.moving_rate}}});
-  return y;
-}
-
-ValueId add_input_node(Graph& graph, std::vector<Node>& nodes, ValueId x, const std::string& layer,
-                       const FakeQuant& how) {
-  const std::string name = layer + kInput;
-  std::vector<ValueId> constants = {graph.add_constant(name + "._scale", ones(1))};
-  if (how.method != "lsq") {
-    constants.push_back(how.method == "pact" ? graph.add_constant(layer + kAlpha, ones(1)) : kNoValue);
-    constants.push_back(graph.add_constant(name + "._state", ones(1)));
-    constants.push_back(graph.add_constant(name + "._accum", ones(1)));
+  ValueId range(const std::string& name, std::int64_t count = 1) {
+    const std::vector<float> ones(static_cast<std::size_t>(count), 1.0f);
+    return graph.add_constant(name, Tensor::of<float>({count}, ones));
   }
-  return add_node(graph, nodes, x, name, std::move(constants), how, -1);
-}
 
-ValueId add_weight_node(Graph& graph, std::vector<Node>& nodes, ValueId weight, const std::string& layer,
-                        const FakeQuant& how, std::int64_t axis) {
-  const std::string name = layer + kWeight;
-  const std::int64_t channels =
-      how.per_channel ? graph.value(weight).shape[static_cast<std::size_t>(axis)] : std::int64_t{1};
-  return add_node(graph, nodes, weight, name, {graph.add_constant(name + "._scale", ones(channels))}, how,
-                  how.per_channel ? axis : -1);
-}
+  ValueId add(const std::string& name, std::vector<ValueId> inputs, const FakeQuant& how, std::int64_t axis) {
+    Shape shape = graph.value(inputs[0]).shape;
+    const ValueId y = graph.add_value(name, DType::kFloat32, std::move(shape));
+    nodes.push_back({.op = "fake_quant",
+                     .inputs = std::move(inputs),
+                     .outputs = {y},
+                     .attrs = {{"method", how.method},
+                               {"bits", std::int64_t{how.bits}},
+                               {"axis", axis},
+                               {"moving_rate", how.moving_rate}}});
+    return y;
+  }
+
+  ValueId add_input(ValueId x, const std::string& layer, const FakeQuant& how) {
+    const std::string name = layer + kInput;
+    std::vector<ValueId> inputs = {x, range(name + "._scale")};
+    if (how.method != "lsq") {
+      inputs.push_back(how.method == "pact" ? range(layer + kAlpha) : kNoValue);
+      inputs.push_back(range(name + "._state"));
+      inputs.push_back(range(name + "._accum"));
+    }
+    return add(name, std::move(inputs), how, -1);
+  }
+
+  ValueId add_weight(ValueId weight, const std::string& layer, const FakeQuant& how, std::int64_t axis) {
+    const std::string name = layer + kWeight;
+    if (!how.per_channel) return add(name, {weight, range(name + "._scale")}, how, -1);
+    const std::int64_t channels = graph.value(weight).shape[static_cast<std::size_t>(axis)];
+    return add(name, {weight, range(name + "._scale", channels)}, how, axis);
+  }
+};
 
 float number(const paddle::StateDict& state, const std::string& name) {
   const Tensor tensor = state.at(name).aligned();
@@ -87,14 +89,6 @@ FakeQuantLayer layer_in(const paddle::StateDict& state, const std::string& name,
   return layer;
 }
 
-const Tensor& constant(const Graph& graph, const Node& node, std::size_t slot) {
-  return graph.value(node.inputs[slot]).constant;
-}
-
-bool has(const Node& node, std::size_t slot) {
-  return slot < node.inputs.size() && node.inputs[slot] != kNoValue;
-}
-
 }  // namespace
 
 std::string layer_name(const std::string& weight) {
@@ -125,7 +119,7 @@ void insert_fake_quant(Graph& graph, const std::vector<FakeQuantLayer>& layers) 
         inputs.emplace(graph.nodes[static_cast<std::size_t>(layer.node)].inputs[0], layer.input);
     it->second.bits = std::max(it->second.bits, layer.input.bits);
   }
-  std::vector<Node> nodes;
+  Inserter inserter{graph};
   std::map<ValueId, ValueId> quantized;
   for (int i = 0; i < static_cast<int>(graph.nodes.size()); ++i) {
     Node node = graph.nodes[static_cast<std::size_t>(i)];
@@ -134,15 +128,15 @@ void insert_fake_quant(Graph& graph, const std::vector<FakeQuantLayer>& layers) 
       check(axis >= 0, "a node without weights is to be trained on integers");
       const ValueId x = node.inputs[0], weight = node.inputs[1];
       const std::string name = layer_name(graph.value(weight).name);
-      if (!quantized.contains(x)) quantized[x] = add_input_node(graph, nodes, x, name, inputs.at(x));
+      if (!quantized.contains(x)) quantized[x] = inserter.add_input(x, name, inputs.at(x));
       if (!quantized.contains(weight))
-        quantized[weight] = add_weight_node(graph, nodes, weight, name, found->second->weight, axis);
+        quantized[weight] = inserter.add_weight(weight, name, found->second->weight, axis);
       node.inputs[0] = quantized[x];
       node.inputs[1] = quantized[weight];
     }
-    nodes.push_back(std::move(node));
+    inserter.nodes.push_back(std::move(node));
   }
-  graph.nodes = std::move(nodes);
+  graph.nodes = std::move(inserter.nodes);
 }
 
 bool read_fake_quant(Graph& graph, const paddle::StateDict& state) {
@@ -171,42 +165,40 @@ bool read_fake_quant(Graph& graph, const paddle::StateDict& state) {
 }
 
 void write_fake_quant(const Graph& graph, paddle::StateDict& state) {
-  for (const TrainedLayer& layer : trained_layers(graph)) {
-    const Node &input = graph.nodes[static_cast<std::size_t>(layer.input)],
-               &weight = graph.nodes[static_cast<std::size_t>(layer.weight)];
-    const std::string name = layer_name(graph.value(weight.inputs[0]).name), input_name = name + kInput,
-                      weight_name = name + kWeight;
-    const auto bits_of = [](const Node& node) {
-      return Tensor::of<std::int64_t>({1}, {attr<std::int64_t>(node, "bits")});
+  for (const auto& [node, input, weight] : trained_layers(graph)) {
+    const std::string name = layer_name(graph.value(weight->inputs[0]).name);
+    const auto set = [&](const std::string& entry, const Node& from, std::size_t slot) {
+      if (slot < from.inputs.size() && from.inputs[slot] != kNoValue)
+        state.set(name + entry, {graph.value(from.inputs[slot]).constant});
     };
-    state.set(input_name + "._scale", {constant(graph, input, 1)});
-    if (has(input, 3)) {
-      state.set(input_name + "._state", {constant(graph, input, 3)});
-      state.set(input_name + "._accum", {constant(graph, input, 4)});
-    }
-    if (has(input, 2)) state.set(name + kAlpha, {constant(graph, input, 2)});
-    state.set(input_name + "._bits", {bits_of(input)});
-    state.set(input_name + "._moving_rate", {Tensor::of<float>({1}, {attr<float>(input, "moving_rate")})});
-    state.set(weight_name + "._scale", {constant(graph, weight, 1)});
-    state.set(weight_name + "._bits", {bits_of(weight)});
-    if (attr<std::string>(weight, "method") == "lsq")
-      state.set(weight_name + "._learned", {Tensor::of<std::int64_t>({1}, {1})});
+    const auto set_bits = [&](const std::string& entry, const Node& from) {
+      state.set(name + entry, {Tensor::of<std::int64_t>({1}, {attr<std::int64_t>(from, "bits")})});
+    };
+    set("._fake_quant_input._scale", *input, 1);
+    set("._fake_quant_input._state", *input, 3);
+    set("._fake_quant_input._accum", *input, 4);
+    set("._act_preprocess.alpha", *input, 2);
+    set_bits("._fake_quant_input._bits", *input);
+    state.set(name + "._fake_quant_input._moving_rate",
+              {Tensor::of<float>({1}, {attr<float>(*input, "moving_rate")})});
+    set("._fake_quant_weight._scale", *weight, 1);
+    set_bits("._fake_quant_weight._bits", *weight);
+    if (attr<std::string>(*weight, "method") == "lsq")
+      state.set(name + "._fake_quant_weight._learned", {Tensor::of<std::int64_t>({1}, {1})});
   }
 }
 
 std::vector<TrainedLayer> trained_layers(const Graph& graph) {
-  std::map<ValueId, int> trained;  // which node makes it
+  std::map<ValueId, const Node*> trained;  // which node makes it
   std::vector<TrainedLayer> layers;
-  for (int i = 0; i < static_cast<int>(graph.nodes.size()); ++i) {
-    const Node& node = graph.nodes[static_cast<std::size_t>(i)];
+  for (const Node& node : graph.nodes) {
     if (is_trained(node)) {
-      trained[node.outputs[0]] = i;
-      continue;
+      trained[node.outputs[0]] = &node;
+    } else if (node.inputs.size() >= 2) {
+      const auto input = trained.find(node.inputs[0]), weight = trained.find(node.inputs[1]);
+      if (input != trained.end() && weight != trained.end())
+        layers.push_back({&node, input->second, weight->second});
     }
-    if (node.inputs.size() < 2) continue;
-    const auto input = trained.find(node.inputs[0]), weight = trained.find(node.inputs[1]);
-    if (input != trained.end() && weight != trained.end())
-      layers.push_back({i, input->second, weight->second});
   }
   return layers;
 }

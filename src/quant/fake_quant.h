@@ -42,9 +42,9 @@ bool read_fake_quant(Graph& graph, const paddle::StateDict& state);
 // weights.
 void write_fake_quant(const Graph& graph, paddle::StateDict& state);
 
-// A layer with trained quantization, by the places of its node and of its two fake_quant nodes in the graph.
+// A layer with trained quantization: its node and its two fake_quant nodes, all of the graph.
 struct TrainedLayer {
-  int node = -1, input = -1, weight = -1;
+  const Node *node = nullptr, *input = nullptr, *weight = nullptr;
 };
 std::vector<TrainedLayer> trained_layers(const Graph& graph);
 

@@ -1,4 +1,5 @@
 #pragma once
+#include "graph/quantization.h"
 #include "train/ops.h"
 #include "train/options.h"
 #include "train/precision.h"
@@ -24,7 +25,7 @@ struct InputQuantizer {
   at::Tensor learned = {};  // alpha, or LSQ's r: one float; not defined: nothing is learned
   at::Tensor scale = {}, state = {}, accum = {};  // of the moving average, one float each
 
-  float levels() const { return static_cast<float>((1 << (bits - 1)) - 1); }
+  float levels() const { return static_cast<float>(levels_of(bits)); }
   float range() const;  // r
   // Takes a batch into the moving average, and returns its largest magnitude.
   float observe(const at::Tensor& x) const;
@@ -37,7 +38,7 @@ struct WeightQuantizer {
   std::int64_t axis = 0;
   at::Tensor learned = {};  // LSQ: the range of each channel
 
-  float levels() const { return static_cast<float>((1 << (bits - 1)) - 1); }
+  float levels() const { return static_cast<float>(levels_of(bits)); }
   at::Tensor abs_max(const at::Tensor& weight) const;    // of each channel, or one
   at::Tensor quantized(const at::Tensor& weight) const;  // with gradients to weight and learned
 };

@@ -5,8 +5,9 @@
 #include <set>
 
 #include "base/error.h"
+#include "base/glob.h"
 #include "graph/op_table.h"
-#include "quant/points.h"
+#include "graph/quantization.h"
 #include "train/convert.h"
 #include "train/fake_quant.h"
 #include "train/network.h"
@@ -15,12 +16,8 @@ namespace octet::train {
 
 namespace {
 
-double levels_of(int bits) {
-  return (1 << (bits - 1)) - 1;
-}
-
 bool is_listed(const std::vector<std::string>& globs, const std::string& name) {
-  return std::ranges::any_of(globs, [&](const std::string& glob) { return quant::matches(glob, name); });
+  return std::ranges::any_of(globs, [&](const std::string& glob) { return matches(glob, name); });
 }
 
 bool has(const std::vector<std::string>& words, std::string_view word) {
@@ -128,17 +125,16 @@ void Network::quantize(const QuantOptions& options, const at::Tensor& sample) {
   const std::vector<at::Tensor> inputs = forward({sample}, wanted);
 
   quant::insert_fake_quant(graph, layers);
-  std::set<int> done;  // nodes that several layers share
+  std::set<const Node*> done;  // nodes that several layers share
   const std::vector<quant::TrainedLayer> trained = quant::trained_layers(graph);
   for (std::size_t i = 0; i < trained.size(); ++i) {
-    const Node &input = graph.nodes[static_cast<std::size_t>(trained[i].input)],
-               &weight = graph.nodes[static_cast<std::size_t>(trained[i].weight)];
-    if (done.insert(trained[i].input).second)
-      set_input_ranges(graph, input, inputs[i], layers[i].input.bits, options.pact_init);
-    if (attr<std::string>(weight, "method") != "lsq") continue;
+    const auto& [node, input, weight] = trained[i];
+    if (done.insert(input).second)
+      set_input_ranges(graph, *input, inputs[i], layers[i].input.bits, options.pact_init);
+    if (attr<std::string>(*weight, "method") != "lsq") continue;
     const at::Tensor rows =
-        to_torch(graph.value(weight.inputs[0]).constant).transpose(0, attr<std::int64_t>(weight, "axis"));
-    graph.value(weight.inputs[1]).constant =
+        to_torch(graph.value(weight->inputs[0]).constant).transpose(0, attr<std::int64_t>(*weight, "axis"));
+    graph.value(weight->inputs[1]).constant =
         from_torch(best_ranges(rows.flatten(1), levels_of(layers[i].weight.bits)));
   }
   graph_ = std::move(graph);

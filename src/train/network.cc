@@ -79,30 +79,25 @@ void Network::build() {
   fixed_.assign(values, {});
   parameters_.clear();
   statistics_.clear();
-  const std::vector<quant::TrainedLayer> layers = quant::trained_layers(graph_);
-  is_quantized_ = !layers.empty();
-  std::vector<int> readers(values, 0);  // that do not run the fake_quant node themselves
+  std::vector<int> readers(values, 0), last_use(values, -1);
   for (const Node& node : graph_.nodes)
     for (ValueId id : node.inputs)
       if (id != kNoValue) ++readers[static_cast<std::size_t>(id)];
   for (ValueId id : graph_.outputs) ++readers[static_cast<std::size_t>(id)];
-  for (const quant::TrainedLayer& layer : layers) {
-    Task& task = tasks_[static_cast<std::size_t>(layer.node)];
-    task.input = layer.input;
-    task.weight = layer.weight;
-    for (const int part : {layer.input, layer.weight}) {
-      const auto made = static_cast<std::size_t>(graph_.nodes[static_cast<std::size_t>(part)].outputs[0]);
-      tasks_[static_cast<std::size_t>(part)].is_skipped = --readers[made] == 0;
-    }
+  for (const quant::TrainedLayer& layer : quant::trained_layers(graph_)) {
+    tasks_[static_cast<std::size_t>(layer.node - graph_.nodes.data())].layer = layer;
+    for (const Node* part : {layer.input, layer.weight})
+      --readers[static_cast<std::size_t>(part->outputs[0])];
   }
 
-  std::vector<int> last_use(values, -1);
   std::vector<Weight> ranges, averages;  // of fake_quant nodes: behind the others
   for (std::size_t n = 0; n < graph_.nodes.size(); ++n) {
     const Node& node = graph_.nodes[n];
     Task& task = tasks_[n];
     if (quant::is_trained(node)) {
+      is_quantized_ = true;
       task.operation = trained_fake_quant;
+      task.is_skipped = readers[static_cast<std::size_t>(node.outputs[0])] == 0;
     } else if (node.op != "batch_norm") {
       task.operation = find_operation(node.op);
       if (!task.operation) task.operation = find_quantization(node.op);
@@ -110,13 +105,9 @@ void Network::build() {
     }
     for (std::size_t i = 0; i < node.inputs.size(); ++i)
       if (node.inputs[i] != kNoValue) add_constant(node, i, ranges, averages);
-    const auto use = [&](const Node& reader) {
-      for (ValueId id : reader.inputs)
+    for (const Node* reader : {&node, task.layer.input, task.layer.weight})
+      for (ValueId id : reader ? reader->inputs : std::vector<ValueId>())
         if (id != kNoValue) last_use[static_cast<std::size_t>(id)] = static_cast<int>(n);
-    };
-    use(node);
-    for (const int part : {task.input, task.weight})
-      if (part >= 0) use(graph_.nodes[static_cast<std::size_t>(part)]);
   }
   for (Weight& range : ranges) {
     weight_of_[static_cast<std::size_t>(range.id)] = static_cast<int>(parameters_.size());
@@ -174,7 +165,8 @@ std::vector<at::Tensor> Network::inputs_of(const Node& node, const std::vector<a
 void Network::run(const Node& node, const Task& task, std::vector<at::Tensor>& values,
                   std::vector<at::Tensor>& lowered) {
   if (task.is_skipped) return;
-  const bool is_quantized = task.input >= 0;  // then its precision is a matter of its own
+  const auto& [layer, input, weight] = task.layer;
+  const bool is_quantized = layer != nullptr;  // then its precision is a matter of its own
   const Cast cast = is_quantized ? Cast::kKeep : cast_for(node.op, precision.level);
   std::vector<at::Tensor> inputs = inputs_of(node, values);
   for (std::size_t i = 0; i < inputs.size(); ++i) {
@@ -190,10 +182,8 @@ void Network::run(const Node& node, const Task& task, std::vector<at::Tensor>& v
   const Call call{node, inputs, training, step};
   std::vector<at::Tensor> outputs;
   if (is_quantized) {
-    const Node &input = graph_.nodes[static_cast<std::size_t>(task.input)],
-               &weight = graph_.nodes[static_cast<std::size_t>(task.weight)];
-    const std::vector<at::Tensor> x = inputs_of(input, values), w = inputs_of(weight, values);
-    outputs.push_back(quantized_layer(node, {input_quantizer(input, x), weight_quantizer(weight, w)}, x[0],
+    const std::vector<at::Tensor> x = inputs_of(*input, values), w = inputs_of(*weight, values);
+    outputs.push_back(quantized_layer(node, {input_quantizer(*input, x), weight_quantizer(*weight, w)}, x[0],
                                       w[0], call.optional(2), training, precision));
   } else if (task.operation) {
     outputs = task.operation(call);

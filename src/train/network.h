@@ -4,6 +4,7 @@
 
 #include "comm/comm.h"
 #include "graph/graph.h"
+#include "quant/fake_quant.h"
 #include "train/ops.h"
 #include "train/options.h"
 #include "train/precision.h"
@@ -30,6 +31,7 @@ class Network {
  public:
   // An Error when an op of the graph has no counterpart in libtorch.
   Network(Graph graph, at::Device device);
+  Network(Network&&) = default;  // and no copies: tasks point into the graph
 
   at::Tensor forward(const at::Tensor& x);  // the first output
   // What the values in `wanted` hold after a run; they need not be outputs.
@@ -63,8 +65,8 @@ class Network {
   // What is done at a node.
   struct Task {
     Operation operation = nullptr;        // null: batch_norm
-    int input = -1, weight = -1;          // the fake_quant nodes that a layer runs with itself,
-    bool is_skipped = false;              // so that those have nothing to do
+    quant::TrainedLayer layer = {};       // with the fake_quant nodes that run in this one,
+    bool is_skipped = false;              // so that they have nothing to do
     std::vector<ValueId> last_uses = {};  // values that nobody needs after it
   };
 

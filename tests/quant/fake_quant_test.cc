@@ -77,15 +77,14 @@ TEST(InsertFakeQuant, StandsBeforeTheInputAndTheWeightsOfLayers) {
   const std::vector<TrainedLayer> layers = trained_layers(graph);
   ASSERT_EQ(layers.size(), 3u);
   EXPECT_EQ(layers[0].input, layers[1].input);
-  const auto node = [&](int i) -> const Node& { return graph.nodes[static_cast<std::size_t>(i)]; };
-  EXPECT_THAT(names_of(graph, node(layers[0].input).inputs),
+  EXPECT_THAT(names_of(graph, layers[0].input->inputs),
               ElementsAre("x", "left._fake_quant_input._scale", "left._act_preprocess.alpha",
                           "left._fake_quant_input._state", "left._fake_quant_input._accum"));
-  EXPECT_THAT(names_of(graph, node(layers[1].weight).inputs),
+  EXPECT_THAT(names_of(graph, layers[1].weight->inputs),
               ElementsAre("right.weight", "right._fake_quant_weight._scale"));
-  EXPECT_EQ(attr<std::int64_t>(node(layers[1].weight), "axis"), 0);
-  EXPECT_EQ(attr<std::int64_t>(node(layers[2].weight), "axis"), 1);
-  EXPECT_EQ(graph.value(node(layers[2].weight).inputs[1]).shape, Shape({5}));
+  EXPECT_EQ(attr<std::int64_t>(*layers[1].weight, "axis"), 0);
+  EXPECT_EQ(attr<std::int64_t>(*layers[2].weight, "axis"), 1);
+  EXPECT_EQ(graph.value(layers[2].weight->inputs[1]).shape, Shape({5}));
   EXPECT_EQ(dump(float_graph(graph)), dump(small_graph()));
 }
 
@@ -101,8 +100,7 @@ TEST(InsertFakeQuant, OnlyWhatIsListedAndWithItsMethod) {
   EXPECT_EQ(graph.find_value("fc._fake_quant_input._scale"), kNoValue);
   const std::vector<TrainedLayer> trained = trained_layers(graph);
   ASSERT_EQ(trained.size(), 2u);
-  const Node &input = graph.nodes[static_cast<std::size_t>(trained[0].input)],
-             &weight = graph.nodes[static_cast<std::size_t>(trained[1].weight)];
+  const Node &input = *trained[0].input, &weight = *trained[1].weight;
   EXPECT_THAT(names_of(graph, input.inputs), ElementsAre("x", "left._fake_quant_input._scale"));
   EXPECT_EQ(attr<int>(input, "bits"), 6);  // the most that one of its readers has
   EXPECT_EQ(attr<std::int64_t>(weight, "axis"), -1);
