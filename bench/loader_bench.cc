@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "data/classification.h"
 #include "data/loader.h"
 #include "support/pictures.h"
 #include "support/temp_dir.h"
@@ -22,47 +23,46 @@ Image photo(int width, int height, std::uint64_t seed) {
   return image;
 }
 
-void run_epochs(benchmark::State& state, const Dataset& dataset, const TrainTransform& transform) {
-  TrainLoader loader(dataset, transform, {.batch_size = 32, .workers = 0});
+void run_epochs(benchmark::State& state, const Dataset& dataset, const Transforms& transforms) {
+  Loader loader(dataset, transforms,
+                {.batching = Batching::kFull, .batch_size = 32, .workers = 0, .seed = 0});
   std::int64_t pictures = 0, epoch = 0;
   for (auto _ : state) {
     loader.start_epoch(epoch++);
-    while (std::optional<TrainBatch> batch = loader.next()) pictures += batch->pixels.dim(0);
+    while (std::optional<Batch> batch = loader.next()) pictures += batch->pixels.dim(0);
   }
   state.counters["pictures/s"] =
       benchmark::Counter(static_cast<double>(pictures), benchmark::Counter::kIsRate);
 }
 
-void jpeg(benchmark::State& state, const TrainTransform& transform) {
+void jpeg(benchmark::State& state, const TrainingPictures& pictures) {
   TempDir dir;
   Dataset dataset;
   for (int i = 0; i < 64; ++i) {
-    dataset.samples.push_back({dir / fmt::format("{}.jpg", i), 0});
-    write_file(dataset.samples.back().path, encode_jpeg(photo(500, 375, static_cast<std::uint64_t>(i))));
+    dataset.entries.push_back({dir / fmt::format("{}.jpg", i), 0});
+    write_file(dataset.entries.back().path, encode_jpeg(photo(500, 375, static_cast<std::uint64_t>(i))));
   }
-  run_epochs(state, dataset, transform);
+  run_epochs(state, dataset, training_transforms(pictures));
 }
 
 // Pictures of 28x28, as in Fashion-MNIST.
-void idx(benchmark::State& state, const TrainTransform& transform) {
-  IdxPictures pictures{4096, 28, 28, {}};
-  for (std::size_t i = 0; i < 4096 * 28 * 28; ++i)
-    pictures.pixels.push_back(static_cast<std::uint8_t>(i * i));
+void idx(benchmark::State& state, const TrainingPictures& pictures) {
+  IdxPictures gray{4096, 28, 28, {}};
+  for (std::size_t i = 0; i < 4096 * 28 * 28; ++i) gray.pixels.push_back(static_cast<std::uint8_t>(i * i));
   Dataset dataset;
-  for (std::int64_t i = 0; i < pictures.count; ++i)
-    dataset.samples.push_back({"train-images-idx3-ubyte", 0, i});
-  dataset.idx = std::make_shared<const IdxPictures>(std::move(pictures));
-  run_epochs(state, dataset, transform);
+  for (std::int64_t i = 0; i < gray.count; ++i) dataset.entries.push_back({"train-images-idx3-ubyte", 0, i});
+  dataset.idx = std::make_shared<const IdxPictures>(std::move(gray));
+  run_epochs(state, dataset, training_transforms(pictures));
 }
 
-const TrainTransform kIdx{.size = 32, .random_resized_crop = false, .pad = 4};
+const TrainingPictures kIdx{.size = 32, .pad = 4};
 
-BENCHMARK_CAPTURE(jpeg, loader_224, TrainTransform{})->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(jpeg, loader_224, TrainingPictures{})->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(jpeg, loader_224_all,
-                  TrainTransform{.auto_augment = true, .jitter = {0.4, 0.4, 0.4, 0.1}, .random_erase = 0.25})
+                  TrainingPictures{.auto_augment = true, .color_jitter = 0.4, .random_erase = 0.25})
     ->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(idx, loader_32, kIdx)->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(idx, loader_64, TrainTransform{.size = 64})->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(idx, loader_64, TrainingPictures{.size = 64})->Unit(benchmark::kMillisecond);
 
 }  // namespace
 }  // namespace octet

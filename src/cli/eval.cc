@@ -15,7 +15,7 @@
 #include "cli/preprocess_flags.h"
 #include "cli/stopwatch.h"
 #include "cli/tensors.h"
-#include "data/batches.h"
+#include "data/loader.h"
 #include "formats/paddle/model_files.h"
 #include "metrics/accuracy.h"
 #include "metrics/topk.h"
@@ -92,7 +92,7 @@ class Evaluation {
           "lines of "
           "`path label`, or another model as --baseline",
           options_.data_dir);
-    highest_ = *std::ranges::max_element(dataset.samples, {}, &Sample::label);
+    highest_ = *std::ranges::max_element(dataset.entries, {}, &Entry::label);
     folders_ = dataset.classes.size();
     read(std::move(dataset));
     if (has_baseline()) print_table();
@@ -108,17 +108,17 @@ class Evaluation {
   void read(Dataset dataset) {
     constexpr std::int64_t kPrintEvery = 10;
     const std::int64_t batches = options_.batch_num.value_or(std::numeric_limits<int>::max());
-    const auto samples = static_cast<std::int64_t>(dataset.samples.size());
-    BatchReader reader(std::move(dataset), preprocess_of(options_.preprocess, options_.model.path),
-                       {.batch_size = options_.batch_size, .workers = pool_.threads()});
-    Progress progress("pictures", std::min(samples, batches * options_.batch_size));
+    const auto pictures = static_cast<std::int64_t>(dataset.entries.size());
+    Loader loader(std::move(dataset), transforms_of(options_.preprocess, options_.model.path),
+                  {.batch_size = options_.batch_size, .workers = pool_.threads()});
+    Progress progress("pictures", std::min(pictures, batches * options_.batch_size));
     for (std::int64_t id = 0; id < batches; ++id) {
-      const std::optional<Batch> batch = reader.next();
+      const std::optional<Batch> batch = loader.next();
       if (!batch) break;
       progress.clear();
       for (const std::string& message : batch->broken) print_warning(message + "; skipped");
       broken_ += static_cast<std::int64_t>(batch->broken.size());
-      reader.wait_until_idle();
+      loader.wait_until_idle();
       evaluate(*batch);
       if (id % kPrintEvery == 0) {
         say("batch_id {}, acc1 {}, acc5 {}, {}avg time {:.5f} sec/img\n", id,
@@ -224,7 +224,7 @@ class Evaluation {
   ThreadPool pool_;
   std::deque<Subject> subjects_;  // the baseline, if any, and the model
   bool has_labels_ = false;
-  Sample highest_;           // the one with the highest label
+  Entry highest_;            // the one with the highest label
   std::size_t folders_ = 0;  // of classes in the data
   std::int64_t classes_ = 0;
   std::int64_t broken_ = 0;

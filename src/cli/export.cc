@@ -5,7 +5,9 @@
 #include "cli/command.h"
 #include "cli/output.h"
 #include "cli/tensors.h"
+#include "data/classification.h"
 #include "data/deploy_yaml.h"
+#include "data/transforms/resize.h"
 #include "formats/paddle/model_io.h"
 #include "models/inference.h"
 #include "models/inference_model.h"
@@ -60,15 +62,15 @@ Graph load_network(const Options& options, const fs::path& checkpoint) {
 
 // As in training, if there is a deploy.yaml beside the checkpoint; else ImageNet's 256 and 224, in
 // proportion.
-Preprocess preprocess_for(const Options& options, const fs::path& checkpoint) {
-  Preprocess preprocess = load_deploy_yaml(checkpoint).value_or(Preprocess());
-  if (options.model_dir.empty() && preprocess.crop_size != options.img_size) {
-    preprocess.crop_size = options.img_size;
-    preprocess.resize_size = std::min(options.img_size * 256 / 224, kMaxPreprocessSize);
-  }
+Transforms transforms_for(const Options& options, const fs::path& checkpoint) {
+  Transforms transforms = load_deploy_yaml(checkpoint).value_or(evaluation_transforms());
+  const auto* crop = find<CenterCrop>(transforms);
+  if (options.model_dir.empty() && (!crop || crop->size != options.img_size))
+    transforms = merge(transforms, {.resize_size = std::min(options.img_size * 256 / 224, kMaxPictureSide),
+                                    .crop_size = options.img_size});
   PreprocessOverrides overrides = options.preprocess;
   if (options.interpolation) overrides.interpolation = parse_interpolation(*options.interpolation);
-  return merge(preprocess, overrides);
+  return merge(transforms, overrides);
 }
 
 int export_model(const Options& options) {
@@ -76,14 +78,14 @@ int export_model(const Options& options) {
   const fs::path checkpoint = models::find_checkpoint(options.pretrained);
   const fs::path directory = options.output;
   const std::string program = options.model_name + ".pdmodel", params = options.model_name + ".pdiparams";
-  Preprocess preprocess = preprocess_for(options, checkpoint);
+  const Transforms transforms = transforms_for(options, checkpoint);
   Graph graph = load_network(options, checkpoint);
   models::to_inference(graph, !options.no_softmax);
   make_directory(directory);
   AtomicFiles files;
   paddle::add_model(files, graph, {directory / program, directory / params});
   files.begin(directory / "deploy.yaml");
-  files.write(write_deploy_yaml(preprocess, program, params));
+  files.write(write_deploy_yaml(transforms, program, params));
   files.commit();
   for (const std::string& name : {program, params, std::string("deploy.yaml")})
     say("wrote {} ({})\n", printable((directory / name).string()),
@@ -110,14 +112,14 @@ std::function<int()> declare_export(Args& args) {
   args.add("save-inference-dir", &options->output, "DIR", "the directory to write to; made if need be")
       .required = true;
   args.add("model-name", &options->model_name, "inference|model", "what the files are called");
-  args.add("img-size", &options->img_size, {1, kMaxPreprocessSize}, "height and width of the model's input");
+  args.add("img-size", &options->img_size, {1, kMaxPictureSide}, "height and width of the model's input");
   args.add("no-softmax", &options->no_softmax, "end in scores, not in probabilities");
   args.add(
       "onnx-format", &options->onnx_format,
       "of a quantization-aware checkpoint: the newer generation of Paddle's int8 models; False: the older");
   args.group(
       "Preprocessing, for deploy.yaml (default: that beside the checkpoint, else what is in brackets)");
-  args.add("resize-size", &options->preprocess.resize_size, {0, kMaxPreprocessSize},
+  args.add("resize-size", &options->preprocess.resize_size, {0, kMaxPictureSide},
            "scale the short side to this, 0: don't [256/224 of the image size]");
   args.add("interpolation", &options->interpolation, "bilinear|bicubic|nearest|opencv",
            "how to scale: Pillow's ways, or OpenCV's bilinear [bilinear]");

@@ -15,7 +15,7 @@
 #include "cli/preprocess_flags.h"
 #include "cli/stopwatch.h"
 #include "data/image.h"
-#include "data/preprocess.h"
+#include "data/loader.h"
 #include "metrics/topk.h"
 
 namespace octet::cli {
@@ -82,106 +82,73 @@ class Inference {
         config_(make_config(options.runtime)),
         pool_(config_.cpu_math_library_num_threads()),
         classifier_(options.model, config_, pool_),
-        preprocess_(preprocess_of(options.preprocess, options.model.path)) {
+        transforms_(transforms_of(options.preprocess, options.model.path)) {
     if (!options.labels.empty()) labels_ = load_labels(options.labels);
   }
 
   int run() {
-    std::vector<fs::path> paths = list_images(options_.img_path);
-    std::size_t batch_size = static_cast<std::size_t>(this->batch_size());
-    Progress progress("pictures", static_cast<std::int64_t>(paths.size()));
-    for (std::size_t at = 0; at < paths.size(); at += batch_size) {
-      std::size_t count = std::min(batch_size, paths.size() - at);
-      classify(std::span(paths).subspan(at, count), paths.size() == 1, progress);
-      progress.update(static_cast<std::int64_t>(at + count));
+    Dataset pictures;
+    for (fs::path& path : list_images(options_.img_path)) pictures.entries.push_back({std::move(path)});
+    const auto count = static_cast<std::int64_t>(pictures.entries.size());
+    // Nothing is read ahead, so that each stage can be measured.
+    Loader loader(std::move(pictures), transforms_,
+                  {.batching = Batching::kEach,
+                   .batch_size = batch_size(),
+                   .workers = std::min(pool_.threads(), batch_size()),
+                   .prefetch = 0});
+    Progress progress("pictures", count);
+    std::int64_t broken = 0;
+    while (std::optional<Batch> batch = next(loader)) {
+      progress.clear();
+      for (const std::string& message : batch->broken) {
+        if (count == 1) fail("{}", message);
+        print_warning(message + "; skipped");
+      }
+      broken += std::ssize(batch->broken);
+      if (batch->size() > 0) print_answers(*batch, infer(batch->pixels), loader.dataset());
+      progress.update(pictures_ + broken);
     }
     progress.clear();
-    if (pictures_ == 0) fail("{}: none of the {} pictures can be read", options_.img_path, paths.size());
+    if (pictures_ == 0) fail("{}: none of the {} pictures can be read", options_.img_path, count);
     if (options_.benchmark) print_benchmark();
     return 0;
   }
 
  private:
-  struct Picture {
-    const fs::path* path = nullptr;
-    Image image;
-    std::string error;  // not empty: it can't be read
-  };
-
   int batch_size() const {
     return std::min(options_.batch_size, options_.max_batch_size.value_or(options_.batch_size));
   }
 
-  // Reads a few pictures and runs those of the same size together.
-  void classify(std::span<const fs::path> paths, bool only_one, Progress& progress) {
+  std::optional<Batch> next(Loader& loader) {
     preprocess_time_.start();
-    std::vector<Picture> pictures = load(paths);
+    std::optional<Batch> batch = loader.next();
     preprocess_time_.stop();
-    std::erase_if(pictures, [&](const Picture& picture) {
-      if (picture.error.empty()) return false;
-      if (only_one) fail("{}", picture.error);
-      progress.clear();
-      print_warning(picture.error + "; skipped");
-      return true;
-    });
-    for (std::size_t begin = 0, end; begin < pictures.size(); begin = end) {
-      const Image& first = pictures[begin].image;
-      for (end = begin + 1; end < pictures.size(); ++end)
-        if (pictures[end].image.width != first.width || pictures[end].image.height != first.height) break;
-      Tensor scores = infer(std::span(pictures).subspan(begin, end - begin));
-      progress.clear();
-      print_answers(std::span(pictures).subspan(begin, end - begin), scores);
-    }
+    return batch;
   }
 
-  std::vector<Picture> load(std::span<const fs::path> paths) {
-    std::vector<Picture> pictures(paths.size());
-    pool_.parallel_for(static_cast<std::int64_t>(paths.size()), [&](std::int64_t i) {
-      Picture& picture = pictures[static_cast<std::size_t>(i)];
-      picture.path = &paths[static_cast<std::size_t>(i)];
-      try {
-        picture.image = resize_and_crop(load_image(*picture.path), preprocess_);
-      } catch (const Error& error) {
-        picture.error = error.what();
-      }
-    });
-    return pictures;
-  }
-
-  Tensor infer(std::span<const Picture> pictures) {
-    const std::int64_t height = pictures[0].image.height, width = pictures[0].image.width;
-    const auto count = static_cast<std::int64_t>(pictures.size());
-    preprocess_time_.start();
-    Tensor batch(DType::kFloat32, {count, Image::kChannels, height, width});
-    std::span<float> pixels = batch.mutable_data<float>();
-    const std::size_t size = pixels.size() / pictures.size();
-    pool_.parallel_for(count, [&](std::int64_t i) {
-      auto index = static_cast<std::size_t>(i);
-      normalize(pictures[index].image, preprocess_, pixels.subspan(index * size, size));
-    });
-    preprocess_time_.stop();
+  Tensor infer(const Tensor& pixels) {
     if (batches_ == 0) {
-      for (int i = 0; i < options_.warmup; ++i) classifier_.run(batch);
+      for (int i = 0; i < options_.warmup; ++i) classifier_.run(pixels);
     }
     inference_time_.start();
-    Tensor scores = classifier_.run(batch);
+    Tensor scores = classifier_.run(pixels);
     inference_time_.stop();
-    pictures_ += count;
+    pictures_ += pixels.dim(0);
     ++batches_;
     return scores;
   }
 
-  void print_answers(std::span<const Picture> pictures, const Tensor& scores) {
+  void print_answers(const Batch& batch, const Tensor& scores, const Dataset& dataset) {
     postprocess_time_.start();
     const auto classes = static_cast<std::size_t>(scores.dim(1));
     if (!labels_.empty() && labels_.size() != classes)
       fail("{}: {} labels, but the model has {} classes", options_.labels, labels_.size(), classes);
     std::string text;
-    for (std::size_t i = 0; i < pictures.size(); ++i) {
+    for (std::size_t i = 0; i < batch.entries.size(); ++i) {
+      const std::string name = printable(dataset.entries[batch.entries[i]].path.string());
       std::vector<float> row = to_probabilities(scores.data<float>().subspan(i * classes, classes));
       for (const Scored& best : top_k(row, options_.topk)) {
-        text += fmt::format("image_name: {}, class_id: {}, prob: {}", printable(pictures[i].path->string()),
-                            best.index, best.score);
+        text += fmt::format("image_name: {}, class_id: {}, prob: {}", name, best.index, best.score);
         if (!labels_.empty()) text += ", label: " + labels_[static_cast<std::size_t>(best.index)];
         text += '\n';
       }
@@ -214,7 +181,7 @@ class Inference {
   Config config_;
   ThreadPool pool_;
   Classifier classifier_;
-  Preprocess preprocess_;
+  Transforms transforms_;
   std::vector<std::string> labels_;
   Stopwatch preprocess_time_, inference_time_, postprocess_time_;
   std::int64_t pictures_ = 0, batches_ = 0;

@@ -6,9 +6,9 @@ namespace octet::cli {
 
 void add_preprocess_flags(Args& args, PreprocessFlags* flags) {
   args.group("Preprocessing (default: the model's deploy.yaml, else what is in brackets)");
-  args.add("resize-size", &flags->overrides.resize_size, {0, kMaxPreprocessSize},
+  args.add("resize-size", &flags->overrides.resize_size, {0, kMaxPictureSide},
            "scale the short side to this, 0: don't [256]");
-  args.add("crop-size", &flags->overrides.crop_size, {0, kMaxPreprocessSize},
+  args.add("crop-size", &flags->overrides.crop_size, {0, kMaxPictureSide},
            "cut out this square of the centre, 0: don't [224]");
   args.add("interpolation", &flags->interpolation, "bilinear|bicubic|nearest|opencv",
            "how to scale: Pillow's ways, or OpenCV's bilinear [bilinear]");
@@ -16,10 +16,10 @@ void add_preprocess_flags(Args& args, PreprocessFlags* flags) {
   args.add("std", &flags->overrides.std, "divided by after that [0.229,0.224,0.225]");
 }
 
-Preprocess preprocess_of(const PreprocessFlags& flags, const std::string& model_path) {
+Transforms transforms_of(const PreprocessFlags& flags, const std::string& model_path) {
   PreprocessOverrides overrides = flags.overrides;
   if (flags.interpolation) overrides.interpolation = parse_interpolation(*flags.interpolation);
-  return merge(load_deploy_yaml(model_path).value_or(Preprocess()), overrides);
+  return merge(load_deploy_yaml(model_path).value_or(evaluation_transforms()), overrides);
 }
 
 }  // namespace octet::cli

@@ -3,7 +3,7 @@
 #include <string>
 
 #include "cli/args.h"
-#include "data/preprocess.h"
+#include "data/classification.h"
 
 namespace octet::cli {
 
@@ -15,7 +15,7 @@ struct PreprocessFlags {
 
 void add_preprocess_flags(Args& args, PreprocessFlags* flags);
 
-// The preprocessing in the deploy.yaml of the model, or the usual one, with what the flags change.
-Preprocess preprocess_of(const PreprocessFlags& flags, const std::string& model_path);
+// The transforms in the deploy.yaml of the model, or the usual ones, with what the flags change.
+Transforms transforms_of(const PreprocessFlags& flags, const std::string& model_path);
 
 }  // namespace octet::cli

@@ -13,8 +13,8 @@
 #include "cli/model_flags.h"
 #include "cli/output.h"
 #include "cli/preprocess_flags.h"
-#include "data/batches.h"
 #include "data/deploy_yaml.h"
+#include "data/loader.h"
 #include "formats/paddle/model_io.h"
 #include "quant/ptq.h"
 
@@ -56,21 +56,25 @@ Dataset open_pictures(const std::string& data_dir) {
 // The pictures of --data_dir, batch after batch.
 class Pictures {
  public:
-  Pictures(const Options& options, Preprocess preprocess, Shard shard)
-      : options_(options), shard_(shard), preprocess_(preprocess), dataset_(open_pictures(options.data_dir)) {
+  Pictures(const Options& options, const Transforms& transforms, Shard shard)
+      : options_(options), shard_(shard) {
+    Dataset dataset = open_pictures(options.data_dir);
     // A folder is sorted by class, and a few batches of it would be of one class only. A list or an array has
     // the order that someone gave it.
     bool shuffled =
-        options.seed >= 0 && fs::is_directory(options.data_dir) && dataset_.samples.front().row < 0;
-    if (shuffled) shuffle();
+        options.seed >= 0 && fs::is_directory(options.data_dir) && dataset.entries.front().row < 0;
+    if (shuffled) shuffle(dataset.entries);
+    loader_ =
+        std::make_unique<Loader>(std::move(dataset), transforms,
+                                 LoaderOptions{.batching = Batching::kFixed,
+                                               .batch_size = options.batch_size,
+                                               .workers = options.runtime.threads.value_or(default_threads()),
+                                               .shard = shard});
   }
 
   bool next(std::int64_t index, std::vector<Tensor>* inputs) {
-    if (index == shard_.rank)  // a first or second pass begins
-      reader_ = std::make_unique<BatchReader>(
-          dataset_, preprocess_,
-          BatchOptions{options_.batch_size, options_.runtime.threads.value_or(default_threads()), shard_});
-    std::optional<Batch> batch = reader_->next();
+    if (index == shard_.rank) loader_->start_epoch(0);  // a first or second pass begins
+    std::optional<Batch> batch = loader_->next();
     if (!batch) return false;
     for (const std::string& line : batch->broken)
       if (std::find(warned_.begin(), warned_.end(), line) == warned_.end()) warned_.push_back(line);
@@ -82,17 +86,14 @@ class Pictures {
   const std::vector<std::string>& broken() const { return warned_; }
 
  private:
-  void shuffle() {
+  void shuffle(std::vector<Entry>& entries) const {
     std::mt19937 random(static_cast<std::uint32_t>(options_.seed));
-    std::vector<Sample>& samples = dataset_.samples;
-    for (std::size_t i = samples.size(); i > 1; --i) std::swap(samples[i - 1], samples[random() % i]);
+    for (std::size_t i = entries.size(); i > 1; --i) std::swap(entries[i - 1], entries[random() % i]);
   }
 
   const Options& options_;
   Shard shard_;
-  Preprocess preprocess_;
-  Dataset dataset_;
-  std::unique_ptr<BatchReader> reader_;
+  std::unique_ptr<Loader> loader_;
   std::vector<std::string> warned_;
 };
 
@@ -178,12 +179,12 @@ int run(Options& options) {
         "{}: octet ptq needs a model with one float32 input, this one has {}; the library's quantize() takes "
         "any",
         options.model.path, inputs.size());
-  Preprocess preprocess = preprocess_of(options.preprocess, options.model.path);
+  const Transforms transforms = transforms_of(options.preprocess, options.model.path);
   std::unique_ptr<Pictures> pictures;
   if (quantize_options.load_stats.empty()) {
     if (options.data_dir.empty())
       fail("--data_dir is missing: a folder of pictures, a list of them, or .npy batches");
-    pictures = std::make_unique<Pictures>(options, preprocess, Shard{comm->rank(), comm->size()});
+    pictures = std::make_unique<Pictures>(options, transforms, Shard{comm->rank(), comm->size()});
   }
 
   std::unique_ptr<Progress> progress;
@@ -217,7 +218,7 @@ int run(Options& options) {
   AtomicFiles files;
   paddle::add_model(files, *quantized->graph(), {folder / options.model_name, folder / options.params_name});
   files.begin(folder / "deploy.yaml");
-  files.write(write_deploy_yaml(preprocess, options.model_name, options.params_name));
+  files.write(write_deploy_yaml(transforms, options.model_name, options.params_name));
   files.begin(folder / "ptq_report.json");
   constexpr auto kReplace = nlohmann::json::error_handler_t::replace;  // names may hold anything
   files.write(to_json(report, options).dump(1, ' ', false, kReplace) + "\n");

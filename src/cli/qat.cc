@@ -29,7 +29,7 @@ int run(Options& options) {
   distill.model = options.model.path;
   distill.model_filename = options.model.files.model_filename;
   distill.params_filename = options.model.files.params_filename;
-  distill.preprocess = preprocess_of(options.preprocess, options.model.path);
+  distill.transforms = transforms_of(options.preprocess, options.model.path);
   distill.threads = options.threads.value_or(0);
   distill.seed = static_cast<std::uint64_t>(options.seed);
   distill.quant = options_of(options.quant);

@@ -1,6 +1,7 @@
 #include "cli/command.h"
 #include "cli/quant_flags.h"
 #include "cli/start_train.h"
+#include "data/classification.h"
 #include "models/models.h"
 #include "train/options.h"
 
@@ -10,12 +11,11 @@ namespace {
 
 struct Options {
   train::TrainOptions train;
-  std::optional<int> crop_pad, workers, start_epoch, num_classes, threads;
+  TrainingPictures pictures;
+  std::optional<int> workers, start_epoch, num_classes, threads;
   std::optional<std::array<float, 3>> mean, std;
   std::string interpolation = "bilinear";
-  double color_jitter = 0;
   int seed = 0;
-  bool flip = true;
   QuantFlags quant;
 };
 
@@ -33,16 +33,14 @@ int run(Options& options) {
   train.threads = options.threads.value_or(0);
   train.seed = static_cast<std::uint64_t>(options.seed);
 
-  TrainTransform& transform = train.transform;
-  transform.size = train.img_size;
-  transform.random_resized_crop = !options.crop_pad.has_value();
-  transform.pad = options.crop_pad.value_or(0);
-  transform.flip = options.flip;
-  transform.interpolation = parse_interpolation(options.interpolation);
-  transform.jitter = {options.color_jitter, options.color_jitter, options.color_jitter, 0};
-  if (options.mean) transform.mean = *options.mean;
-  if (options.std) transform.std = *options.std;
-  validate(transform);
+  TrainingPictures& pictures = options.pictures;
+  pictures.size = train.img_size;
+  pictures.interpolation = parse_interpolation(options.interpolation);
+  if (options.mean) pictures.colors.mean = *options.mean;
+  if (options.std) pictures.colors.std = *options.std;
+  train.train_transforms = training_transforms(pictures);
+  train.val_transforms = evaluation_transforms(pictures);
+  check_transforms(train.train_transforms);
   train.quant = options_of(options.quant);
   return start_train("train", train::write_options(train));
 }
@@ -76,15 +74,15 @@ std::function<int()> declare_train(Args& args) {
   Flag& workers = args.add("workers", &options->workers, {0, 256}, "threads that read and decode pictures");
   workers.aliases = {"j"};
   workers.default_text = "as many as threads";
-  args.add("crop-pad", &options->crop_pad, {0, 1024},
+  args.add("crop-pad", &options->pictures.pad, {0, 1024},
            "in place of random parts of the picture, random squares of it that reach so many pixels over the "
            "edge");
   args.add("interpolation", &options->interpolation, "bilinear|bicubic|nearest", "how pictures are scaled");
-  args.add("flip", &options->flip, "mirror every other picture");
-  args.add("color-jitter", &options->color_jitter,
+  args.add("flip", &options->pictures.flip, "mirror every other picture");
+  args.add("color-jitter", &options->pictures.color_jitter,
            "change brightness, contrast and saturation by up to this share");
-  args.add("auto-augment", &train.transform.auto_augment, "AutoAugment, with its policy for ImageNet");
-  args.add("random-erase", &train.transform.random_erase,
+  args.add("auto-augment", &options->pictures.auto_augment, "AutoAugment, with its policy for ImageNet");
+  args.add("random-erase", &options->pictures.random_erase,
            "how often a random rectangle is erased, from 0 to 1");
   args.add("mean", &options->mean, "subtracted from pixels between 0 and 1").default_text =
       "0.485,0.456,0.406";

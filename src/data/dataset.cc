@@ -76,14 +76,14 @@ Dataset from_classes(const std::vector<fs::path>& folders) {
     dataset.classes.push_back(folder.filename().string());
     std::vector<fs::path> pictures = pictures_below(folder);
     if (pictures.empty()) dataset.empty_folders.push_back(folder);
-    for (fs::path& picture : pictures) dataset.samples.push_back({std::move(picture), label});
+    for (fs::path& picture : pictures) dataset.entries.push_back({std::move(picture), label});
   }
   return dataset;
 }
 
 Dataset from_pictures(std::vector<fs::path> pictures) {
   Dataset dataset;
-  for (fs::path& picture : pictures) dataset.samples.push_back({std::move(picture)});
+  for (fs::path& picture : pictures) dataset.entries.push_back({std::move(picture)});
   return dataset;
 }
 
@@ -96,39 +96,39 @@ Dataset from_arrays(const std::vector<fs::path>& files) {
       fail("{}: a {} array of shape {}; octet needs float32 [N, C, H, W]", file.string(),
            name_of(array.dtype()), to_string(array.shape()));
     if (array.size() == 0) fail("{}: an empty array of shape {}", file.string(), to_string(array.shape()));
-    for (std::int64_t row = 0; row < array.dim(0); ++row) dataset.samples.push_back({file, -1, row});
+    for (std::int64_t row = 0; row < array.dim(0); ++row) dataset.entries.push_back({file, -1, row});
   }
-  if (dataset.samples.empty()) fail("{}: labels, but no array beside them", files.front().string());
+  if (dataset.entries.empty()) fail("{}: labels, but no array beside them", files.front().string());
 
   const fs::path labels_file = files.front().parent_path() / kLabelsFile;
   if (!is_file(labels_file)) return dataset;
   const Tensor labels = load_npy(labels_file);
   if (labels.dtype() != DType::kInt64 || labels.rank() != 1 ||
-      labels.size() != static_cast<std::int64_t>(dataset.samples.size()))
+      labels.size() != static_cast<std::int64_t>(dataset.entries.size()))
     fail("{}: a {} array of shape {}; for {} samples octet needs int64 [{}]", labels_file.string(),
-         name_of(labels.dtype()), to_string(labels.shape()), dataset.samples.size(), dataset.samples.size());
+         name_of(labels.dtype()), to_string(labels.shape()), dataset.entries.size(), dataset.entries.size());
   const Tensor aligned = labels.aligned();
-  for (std::size_t i = 0; i < dataset.samples.size(); ++i) {
+  for (std::size_t i = 0; i < dataset.entries.size(); ++i) {
     const std::int64_t label = aligned.data<std::int64_t>()[i];
     if (label < 0) fail("{}: the label {} at {} is negative", labels_file.string(), label, i);
-    dataset.samples[i].label = label;
+    dataset.entries[i].label = label;
   }
   return dataset;
 }
 
 // A line of a list: a path, which may have spaces, and perhaps a number behind it.
-Sample parse_line(std::string_view line, const std::string& where) {
+Entry parse_line(std::string_view line, const std::string& where) {
   constexpr std::string_view kBlank = " \t";
   constexpr std::string_view kDigits = "0123456789";
   const std::size_t blank = line.find_last_of(kBlank);
   if (blank == std::string_view::npos || line.find_first_not_of(kDigits, blank + 1) != std::string_view::npos)
     return {line};
   const std::string_view word = line.substr(blank + 1);
-  Sample sample;
-  if (std::from_chars(word.begin(), word.end(), sample.label).ec != std::errc())
+  Entry entry;
+  if (std::from_chars(word.begin(), word.end(), entry.label).ec != std::errc())
     fail("{}: the label {} is too large", where, word);
-  sample.path = line.substr(0, line.find_last_not_of(kBlank, blank) + 1);
-  return sample;
+  entry.path = line.substr(0, line.find_last_not_of(kBlank, blank) + 1);
+  return entry;
 }
 
 std::string_view trim(std::string_view line) {
@@ -182,8 +182,8 @@ std::optional<Dataset> from_idx(const fs::path& folder, std::string_view split) 
   if (std::ssize(labels) != dataset.idx->count)
     fail("{}: {} labels for the {} pictures of {}", labels_file.string(), labels.size(), dataset.idx->count,
          pictures.filename().string());
-  dataset.samples.reserve(labels.size());
-  for (std::uint8_t label : labels) dataset.samples.push_back({pictures, label, std::ssize(dataset.samples)});
+  dataset.entries.reserve(labels.size());
+  for (std::uint8_t label : labels) dataset.entries.push_back({pictures, label, std::ssize(dataset.entries)});
   return dataset;
 }
 
@@ -203,7 +203,7 @@ Dataset from_folder(const fs::path& path, std::string_view split) {
     fail("{}: a dataset without {}_list.txt or a folder {}; give one of its folders, or a list",
          path.string(), split, split);
   Dataset dataset = from_classes(folder.folders);
-  if (!dataset.samples.empty()) return dataset;
+  if (!dataset.entries.empty()) return dataset;
   if (!folder.pictures.empty()) return from_pictures(std::move(folder.pictures));
   if (!folder.arrays.empty()) return from_arrays(folder.arrays);
   fail(
@@ -217,12 +217,14 @@ Dataset from_folder(const fs::path& path, std::string_view split) {
 
 std::int64_t Dataset::class_count() const {
   auto count = static_cast<std::int64_t>(classes.size());
-  for (const Sample& sample : samples) count = std::max(count, sample.label + 1);
+  for (const Entry& entry : entries) count = std::max(count, entry.label + 1);
   return count;
 }
 
-Image Dataset::load(const Sample& sample) const {
-  return idx ? idx->picture(sample.row) : load_image(sample.path);
+Example Dataset::load(const Entry& entry) const {
+  Example example{.image = idx ? idx->picture(entry.row) : load_image(entry.path)};
+  if (entry.label >= 0) example.target = entry.label;
+  return example;
 }
 
 Dataset open_dataset(const fs::path& path, std::string_view split) {
@@ -246,14 +248,28 @@ void check_same_classes(const Dataset& train, const Dataset& val) {
          in_train - train.classes.begin(), name(train.classes, in_train), name(val.classes, in_val));
   }
   const std::int64_t classes = train.class_count();
-  for (const Sample& sample : val.samples)
-    if (sample.label >= classes)
-      fail("{}: the label is {}, but the labels for training end at {}", sample.path.string(), sample.label,
+  for (const Entry& entry : val.entries)
+    if (entry.label >= classes)
+      fail("{}: the label is {}, but the labels for training end at {}", entry.path.string(), entry.label,
            classes - 1);
 }
 
-std::string problem_with(const Sample& sample, const Error& error) {
-  const std::string path = sample.path.string(), what = error.what();
+void check_trainable(const Dataset& dataset) {
+  if (!dataset.empty_folders.empty())
+    fail("class folder {} holds no pictures (*.jpg, *.jpeg, *.png); {} of {} class folders {} empty",
+         dataset.empty_folders.front().string(), dataset.empty_folders.size(), dataset.classes.size(),
+         dataset.empty_folders.size() == 1 ? "is" : "are");
+  if (dataset.entries.empty()) fail("there are no pictures to train on");
+  const std::string first = dataset.entries.front().path.string();
+  if (!dataset.has_labels())
+    fail("{}: training needs labels: one folder a class, or a list with lines of `relative/path label`",
+         first);
+  if (dataset.is_array(dataset.entries.front()))
+    fail("{}: an array of pictures that are preprocessed already; training needs the pictures", first);
+}
+
+std::string problem_with(const Entry& entry, const Error& error) {
+  const std::string path = entry.path.string(), what = error.what();
   return what.starts_with(path) ? what : path + ": " + what;
 }
 
@@ -272,16 +288,16 @@ Dataset read_list(std::string_view text, const fs::path& list) {
     const std::string where = fmt::format("{}:{}", list.string(), number);
     if (line.size() > kMaxLine)
       fail("{}: a line of {} bytes; is this a list of pictures?", where, line.size());
-    Sample sample = parse_line(line, where);
-    sample.path = list.parent_path() / sample.path;
-    if (!is_file(sample.path))
+    Entry entry = parse_line(line, where);
+    entry.path = list.parent_path() / entry.path;
+    if (!is_file(entry.path))
       fail("{}: there is no file {}; paths are relative to the list's folder", where,
-           printable(sample.path.string()));
-    if (!dataset.samples.empty() && dataset.has_labels() != (sample.label >= 0))
-      fail("{}: {} a label, unlike the lines before", where, sample.label >= 0 ? "has" : "lacks");
-    dataset.samples.push_back(std::move(sample));
+           printable(entry.path.string()));
+    if (!dataset.entries.empty() && dataset.has_labels() != (entry.label >= 0))
+      fail("{}: {} a label, unlike the lines before", where, entry.label >= 0 ? "has" : "lacks");
+    dataset.entries.push_back(std::move(entry));
   }
-  if (dataset.samples.empty()) fail("{}: an empty list; its lines are `relative/path label`", list.string());
+  if (dataset.entries.empty()) fail("{}: an empty list; its lines are `relative/path label`", list.string());
   return dataset;
 }
 

@@ -6,13 +6,14 @@
 #include <string_view>
 #include <vector>
 
+#include "data/example.h"
 #include "data/idx.h"
-#include "data/image.h"
 #include "octet/error.h"
 
 namespace octet {
 
-struct Sample {
+// Where an example is, and what is known about it without opening it.
+struct Entry {
   std::filesystem::path path;
   std::int64_t label = -1;  // -1: not known
   std::int64_t row = -1;    // which one of those in a .npy or idx file; -1: the file is a picture
@@ -21,28 +22,27 @@ struct Sample {
 // Pictures, or arrays that are preprocessed already, in an order that does not depend on the file system.
 // Either all have a label or none has.
 struct Dataset {
-  std::vector<Sample> samples;
+  std::vector<Entry> entries;
   std::vector<std::string> classes;                  // the name of each label, where folders tell it
   std::vector<std::filesystem::path> empty_folders;  // the classes without pictures, which training refuses
-  std::shared_ptr<const IdxPictures> idx;            // of an idx file: its rows are the samples
+  std::shared_ptr<const IdxPictures> idx;            // of an idx file: its rows are the entries
 
   // One more than the largest label, or the number of folders.
   std::int64_t class_count() const;
-  bool has_labels() const { return !samples.empty() && samples.front().label >= 0; }
-  bool is_array(const Sample& sample) const { return sample.row >= 0 && !idx; }
-  // The picture of a sample, which is no array; an Error when it can't be read.
-  Image load(const Sample& sample) const;
+  bool has_labels() const { return !entries.empty() && entries.front().label >= 0; }
+  bool is_array(const Entry& entry) const { return entry.row >= 0 && !idx; }
+  // The picture of an entry, which is no array, and its target; an Error when it can't be read.
+  Example load(const Entry& entry) const;
 };
 
-// Finds the samples without opening the pictures. `split` is "train" or "val"; `path` is one of
+// Finds the examples without opening the pictures. `split` is "train" or "val"; `path` is one of
 // - a folder with one folder a class, which are numbered in the order of their names;
 // - a folder with the list `split`_list.txt, or with a folder `split`, which is any of these itself;
 // - a folder with the idx files of MNIST or Fashion-MNIST: "train" is train-*, "val" is t10k-*;
 // - a list: lines of `relative/path label`, or of paths alone, relative to the list's folder;
 // - a folder of pictures, or one picture: no labels;
-// - a .npy file of a float32 array [N, C, H, W], or a folder of them: N samples each, with labels when there
-// is a
-//   labels.npy beside.
+// - a .npy file of a float32 array [N, C, H, W], or a folder of them: N examples each, with labels when there
+//   is a labels.npy beside.
 // Hidden files and what is neither picture nor array are left out. An Error says what was found in their
 // place.
 Dataset open_dataset(const std::filesystem::path& path, std::string_view split);
@@ -51,10 +51,14 @@ Dataset open_dataset(const std::filesystem::path& path, std::string_view split);
 // training and another in evaluation. Also when `val` has a label that is not in `train`.
 void check_same_classes(const Dataset& train, const Dataset& val);
 
-// A line about a picture that can't be used. It begins with the file, whatever the error says.
-std::string problem_with(const Sample& sample, const Error& error);
+// An Error when there is nothing to train on: no labels, a class without pictures, or arrays in place of
+// pictures.
+void check_trainable(const Dataset& dataset);
 
-// The samples of a list with this text, which is the file `list`.
+// A line about a picture that can't be used. It begins with the file, whatever the error says.
+std::string problem_with(const Entry& entry, const Error& error);
+
+// The entries of a list with this text, which is the file `list`.
 Dataset read_list(std::string_view text, const std::filesystem::path& list);
 
 }  // namespace octet

@@ -3,15 +3,15 @@
 #include <algorithm>
 #include <atomic>
 #include <condition_variable>
+#include <cstring>
 #include <deque>
 #include <exception>
 #include <mutex>
-#include <numeric>
 #include <thread>
 #include <utility>
 
 #include "base/error.h"
-#include "base/random.h"
+#include "tensor/npy.h"
 
 namespace octet {
 
@@ -20,180 +20,314 @@ namespace {
 // So many broken pictures in a row, in random order, are no accident.
 constexpr std::size_t kMaxBrokenRun = 64;
 
-std::size_t index(std::int64_t i) {
-  return static_cast<std::size_t>(i);
-}
+// One example on its way into a batch.
+struct Piece {
+  std::size_t turn = 0;   // whose turn it is in the epoch
+  std::size_t entry = 0;  // which one was read
+  Example example = {};
+  Tensor array = {};  // in place of a picture
+  std::optional<Random> random = {};
+  std::string error = {};  // why the one whose turn it was can't be read; empty: it can
 
-void check_trainable(const Dataset& dataset) {
-  if (!dataset.empty_folders.empty())
-    fail("class folder {} holds no pictures (*.jpg, *.jpeg, *.png); {} of {} class folders {} empty",
-         dataset.empty_folders.front().string(), dataset.empty_folders.size(), dataset.classes.size(),
-         dataset.empty_folders.size() == 1 ? "is" : "are");
-  if (dataset.samples.empty()) fail("there are no pictures to train on");
-  const std::string first = dataset.samples.front().path.string();
-  if (!dataset.has_labels())
-    fail("{}: training needs labels: one folder a class, or a list with lines of `relative/path label`",
-         first);
-  if (dataset.is_array(dataset.samples.front()))
-    fail("{}: an array of pictures that are preprocessed already; training needs the pictures", first);
-}
-
-// An epoch's order of the samples.
-struct Epoch {
-  std::uint64_t number = 0;
-  std::vector<std::uint32_t> order;
+  bool is_read() const { return random.has_value() || !array.empty(); }
+  Shape shape() const {
+    return array.empty() ? Shape{Image::kChannels, example.image.height, example.image.width} : array.shape();
+  }
 };
 
-Epoch shuffled(std::size_t samples, std::uint64_t seed, std::uint64_t number) {
-  Epoch epoch{number, std::vector<std::uint32_t>(samples)};
-  std::iota(epoch.order.begin(), epoch.order.end(), 0u);
-  Random random({seed, number});
-  for (std::size_t i = samples; i > 1; --i)
-    std::swap(epoch.order[i - 1], epoch.order[index(random.below(static_cast<std::int64_t>(i)))]);
-  return epoch;
-}
-
-// A batch in the making. Its pieces are made by whoever has time.
+// Pieces that are worked on by whoever has time.
 struct Work {
-  std::shared_ptr<const Epoch> epoch;
-  TrainBatch batch;
-  std::vector<std::string> errors;  // of each piece; empty: it could be read
-  std::int64_t claimed = 0;         // pieces that someone makes or has made
-  std::int64_t done = 0;
+  std::vector<Piece> pieces;
+  std::size_t claimed = 0;  // pieces that someone works on or has worked on
+  std::size_t done = 0;
   std::exception_ptr failure = {};
+
+  bool has_free() const { return claimed < pieces.size(); }
+  bool is_done() const { return done == pieces.size(); }
 };
+
+// What the sampler put together: is read and transformed to 8-bit pictures of their final size.
+struct Chunk : Work {
+  std::shared_ptr<const Epoch> epoch;
+  std::int64_t number = 0;
+};
+
+// A batch whose pieces are normalised to their places in it.
+struct Filling : Work {
+  Batch batch;
+};
+
+// The .npy file that was read last.
+class ArrayFile {
+ public:
+  Tensor row(const Entry& entry) {
+    std::lock_guard lock(mutex_);
+    if (entry.path != path_) {
+      file_ = std::make_shared<const Tensor>(load_npy(entry.path));
+      path_ = entry.path;
+    }
+    if (file_->dtype() != DType::kFloat32 || file_->rank() != 4 || entry.row >= file_->dim(0))
+      fail("{}: has changed since it was listed", entry.path.string());
+    const std::size_t bytes = file_->size_bytes() / static_cast<std::size_t>(file_->dim(0));
+    return Tensor::view(DType::kFloat32, Shape(file_->shape().begin() + 1, file_->shape().end()),
+                        file_->bytes().data() + static_cast<std::size_t>(entry.row) * bytes, file_);
+  }
+
+ private:
+  std::mutex mutex_;
+  std::filesystem::path path_;
+  std::shared_ptr<const Tensor> file_;
+};
+
+Batch begin_batch(std::int64_t index, const std::vector<Piece>& pieces, const Dataset& dataset) {
+  Batch batch;
+  batch.index = index;
+  if (pieces.empty()) return batch;
+  Shape shape = pieces.front().shape();
+  shape.insert(shape.begin(), std::ssize(pieces));
+  batch.pixels = Tensor(DType::kFloat32, shape);
+  if (std::holds_alternative<Mask>(pieces.front().example.target))
+    batch.masks = Tensor(DType::kUInt8, {shape[0], shape[2], shape[3]});
+  for (const Piece& piece : pieces) {
+    batch.labels.push_back(dataset.entries[piece.entry].label);
+    batch.entries.push_back(piece.entry);
+  }
+  return batch;
+}
+
+void fill_in(Batch& batch, std::size_t i, Piece& piece, const PreparedTransforms& transforms) {
+  const std::span<float> values = batch.pixels.mutable_data<float>();
+  const std::size_t size = values.size() / batch.entries.size();
+  const std::span<float> to = values.subspan(i * size, size);
+  if (piece.array.empty())
+    transforms.apply_to_planes(piece.example, *piece.random, to);
+  else
+    std::memcpy(to.data(), piece.array.bytes().data(), to.size_bytes());
+  if (const Mask* mask = piece.example.mask())
+    std::ranges::copy(mask->pixels,
+                      batch.masks.mutable_data<std::uint8_t>().subspan(i * size / Image::kChannels).begin());
+  piece = {};  // its memory is needed for others
+}
 
 }  // namespace
 
-struct TrainLoader::State {
-  State(Dataset all, const TrainTransform& how, const LoaderOptions& chosen)
-      : dataset(std::move(all)), transform(how), options(chosen), is_broken(dataset.samples.size()) {
-    const auto samples = static_cast<std::int64_t>(dataset.samples.size());
-    step = std::int64_t{options.batch_size} * options.world;
-    batches = options.drop_last ? samples / step : (samples + step - 1) / step;
-    if (batches == 0)
-      fail("{} pictures are fewer than the {} of one batch{}; try a smaller batch size", samples, step,
-           options.world > 1 ? fmt::format(" ({} in each of {} processes)", options.batch_size, options.world)
-                             : "");
-  }
+struct Loader::State {
+  State(Dataset all, const Transforms& list, const LoaderOptions& chosen)
+      : dataset(std::move(all)),
+        transforms(list),
+        options(chosen),
+        sampler(dataset.entries.size(), options.batching, options.batch_size, options.shard, options.seed,
+                options.drop_last),
+        is_broken(dataset.entries.size()) {}
 
   // Set once.
   const Dataset dataset;
-  const TrainTransform transform;
+  const PreparedTransforms transforms;
   const LoaderOptions options;
-  std::int64_t step = 0;                     // samples of a batch of all processes
-  std::int64_t batches = 0;                  // in an epoch
+  const Sampler sampler;
   std::vector<std::atomic<bool>> is_broken;  // saves reading a broken picture again for its neighbours
+  ArrayFile arrays;
 
-  // Of the calling thread.
+  std::mutex mutex;  // guards what follows
+  std::condition_variable has_work, has_changed;
   std::shared_ptr<const Epoch> epoch;
-  std::int64_t planned = 0;  // the batch that is put into the window next
+  std::int64_t planned = 0;                      // the chunk that is put into the window next
+  std::deque<std::shared_ptr<Chunk>> chunks;     // the window
+  Filling open;                                  // the batch that pieces are collected for
+  std::deque<std::shared_ptr<Filling>> batches;  // the next ones
+  std::int64_t given = 0;                        // batches that were closed in this epoch
   std::int64_t read = 0, broken = 0;
   std::string first_error;
-
-  std::mutex mutex;  // guards what follows, and the counters of each work
-  std::condition_variable has_work, has_batch;
-  std::deque<std::shared_ptr<Work>> window;  // the next batches
+  bool ended = false;
+  std::exception_ptr failure;
+  int active = 0;  // workers
   bool stop = false;
   std::vector<std::thread> threads;
 
-  std::shared_ptr<Work> plan() {
-    auto work = std::make_shared<Work>();
-    work->epoch = epoch;
-    work->batch.index = planned++;
-    work->batch.pixels =
-        Tensor(DType::kFloat32, {options.batch_size, Image::kChannels, transform.size, transform.size});
-    work->batch.labels.resize(index(options.batch_size));
-    work->errors.resize(index(options.batch_size));
-    return work;
-  }
+  // Reading.
 
-  // Makes the piece `i` of a batch: the sample whose turn it is, or else the next that can be read.
-  void make(Work& work, std::int64_t i) {
-    const std::vector<std::uint32_t>& order = work.epoch->order;
-    const std::size_t turn = index(work.batch.index * step + i * options.world + options.rank);
-    for (std::size_t run = 0; run < std::min(order.size(), kMaxBrokenRun); ++run) {
-      const std::size_t number = order[(turn + run) % order.size()];
-      if (run > 0 && is_broken[number]) continue;
-      const Sample& sample = dataset.samples[number];
+  // The example whose turn it is, or else, for a full batch, the next that can be read.
+  void make(const Epoch& of, Piece& piece) {
+    const std::vector<std::uint32_t>& order = of.order;
+    const bool is_full = options.batching == Batching::kFull;
+    const std::size_t tries = is_full ? std::min(order.size(), kMaxBrokenRun) : 1;
+    for (std::size_t run = 0; run < tries; ++run) {
+      piece.entry = order[(piece.turn + run) % order.size()];
+      if (run > 0 && is_broken[piece.entry]) continue;
+      const Entry& entry = dataset.entries[piece.entry];
+      if (dataset.is_array(entry)) {
+        piece.array = arrays.row(entry);
+        return;
+      }
       try {
-        const Image image = dataset.load(sample);
-        // Of the turn, not of the sample: who steps in for another one is not seen twice in the same version.
-        Random random({options.seed, work.epoch->number, order[turn % order.size()]});
-        const std::size_t size = index(work.batch.pixels.size() / options.batch_size);
-        augment(image, transform, random,
-                work.batch.pixels.mutable_data<float>().subspan(index(i) * size, size));
-        work.batch.labels[index(i)] = sample.label;
+        Example example = dataset.load(entry);
+        // Of the turn, not of the entry: who steps in for another one is not seen twice in the same version.
+        Random random({options.seed.value_or(0), of.number, order[piece.turn % order.size()]});
+        transforms.apply_to_pixels(example, random);
+        piece.example = std::move(example);
+        piece.random = random;
         return;
       } catch (const Error& error) {
         if (error.kind() == Error::Kind::kInternal) throw;
-        is_broken[number] = true;
-        if (run == 0) work.errors[index(i)] = problem_with(sample, error);
+        is_broken[piece.entry] = true;
+        if (run == 0) piece.error = problem_with(entry, error);
       }
     }
-    fail("{} pictures in a row can't be read; the first: {}", std::min(order.size(), kMaxBrokenRun),
-         work.errors[index(i)]);
+    if (is_full) fail("{} pictures in a row can't be read; the first: {}", tries, piece.error);
   }
 
-  // The first piece that nobody makes yet; nothing: there is none.
-  std::shared_ptr<Work> claim(std::int64_t* piece) {
-    for (const std::shared_ptr<Work>& work : window) {
-      if (work->claimed == options.batch_size) continue;
-      *piece = work->claimed++;
-      return work;
-    }
-    return nullptr;
+  // Batches out of what was read. All of this is called with the mutex locked, and is quick.
+
+  void plan() {
+    auto chunk = std::make_shared<Chunk>();
+    chunk->epoch = epoch;
+    chunk->number = sampler.number_of(planned);
+    for (std::size_t turn : sampler.turns(planned)) chunk->pieces.push_back({.turn = turn});
+    ++planned;
+    chunks.push_back(std::move(chunk));
+    has_work.notify_all();
   }
 
-  void run() {
-    std::unique_lock lock(mutex);
-    for (;;) {
-      std::int64_t piece = 0;
-      std::shared_ptr<Work> work;
-      has_work.wait(lock, [&] { return stop || (work = claim(&piece)); });
-      if (stop) return;
-      lock.unlock();
-      std::exception_ptr failure;
+  bool has_more() const { return planned < sampler.batches() && !ended; }
+
+  void plan_ahead() {
+    while (has_more() && std::ssize(chunks) + std::ssize(batches) < options.prefetch) plan();
+  }
+
+  void collect() {
+    while (!ended && !chunks.empty() && chunks.front()->is_done()) {
+      const std::shared_ptr<Chunk> chunk = std::exchange(chunks.front(), nullptr);
+      chunks.pop_front();
       try {
-        make(*work, piece);
+        if (chunk->failure) std::rethrow_exception(chunk->failure);
+        for (Piece& piece : chunk->pieces) add(std::move(piece), chunk->number);
+        if (options.batching != Batching::kFilled) close(chunk->number);
+        if (chunks.empty() && !has_more()) end();
       } catch (...) {
         failure = std::current_exception();
+        ended = true;
+        chunks.clear();
       }
-      lock.lock();
-      if (failure && !work->failure) work->failure = failure;
-      if (++work->done == options.batch_size) has_batch.notify_all();
     }
+    plan_ahead();
+    has_changed.notify_all();
+  }
+
+  void add(Piece piece, std::int64_t number) {
+    const bool has_other_shape =
+        piece.is_read() && !open.pieces.empty() && piece.shape() != open.pieces.front().shape();
+    if (has_other_shape && options.batching == Batching::kFull)
+      fail("pictures of {} and {} do not fit in one batch; the transforms of training must end in one size",
+           to_string(open.pieces.front().shape()), to_string(piece.shape()));
+    if (has_other_shape) close(number);
+    count(piece.error);
+    if (!piece.error.empty()) open.batch.broken.push_back(std::exchange(piece.error, {}));
+    if (piece.is_read()) open.pieces.push_back(std::move(piece));
+    if (std::ssize(open.pieces) == options.batch_size) close(number);
+  }
+
+  void close(std::int64_t number) {
+    const bool is_told = options.batching == Batching::kEach && !open.batch.broken.empty();
+    if (open.pieces.empty() && !is_told) return;
+    auto filling = std::make_shared<Filling>(std::exchange(open, {}));
+    std::vector<std::string> lines = std::move(filling->batch.broken);
+    filling->batch =
+        begin_batch(options.batching == Batching::kFilled ? given : number, filling->pieces, dataset);
+    filling->batch.broken = std::move(lines);
+    ++given;
+    batches.push_back(std::move(filling));
+    has_work.notify_all();
+  }
+
+  // What is broken behind the last batch is told with it.
+  void end() {
+    close(0);
+    if (2 * broken > read && options.batching != Batching::kEach) {
+      if (!batches.empty()) batches.pop_back();
+      fail_broken();
+    }
+    if (!batches.empty())
+      std::ranges::move(open.batch.broken, std::back_inserter(batches.back()->batch.broken));
+    ended = true;
   }
 
   // Where most pictures are broken something else is wrong; it is better to hear of it soon.
-  void count(Work& work) {
+  void count(const std::string& error) {
     constexpr std::int64_t kFew = 8;
-    for (std::string& error : work.errors) {
-      ++read;
-      if (error.empty()) continue;
-      if (broken++ == 0) first_error = error;
-      work.batch.broken.push_back(std::move(error));
-      if (broken >= kFew && 2 * broken > read) fail_broken();
-    }
-    if (work.batch.index == batches - 1 && 2 * broken > read) fail_broken();
+    ++read;
+    if (error.empty()) return;
+    if (broken++ == 0) first_error = error;
+    if (broken >= kFew && 2 * broken > read && options.batching != Batching::kEach) fail_broken();
   }
 
   [[noreturn]] void fail_broken() const {
     fail("{} of {} pictures can't be read; the first: {}", broken, read, first_error);
   }
+
+  // Whether the next batch can be given. One is kept back until the next is there, for what is broken behind
+  // the last.
+  bool is_ready() const {
+    const bool is_complete = options.batching == Batching::kFull || options.batching == Batching::kEach;
+    return !batches.empty() && batches.front()->is_done() && (is_complete || ended || batches.size() > 1);
+  }
+
+  // Workers.
+
+  bool has_piece() const {
+    const auto has_free = [](const auto& work) { return work->has_free(); };
+    return std::ranges::any_of(batches, has_free) || std::ranges::any_of(chunks, has_free);
+  }
+
+  // Works on the piece that is needed first, without the lock.
+  void work(std::unique_lock<std::mutex>& lock) {
+    for (std::shared_ptr<Filling> filling : batches)
+      if (filling->has_free())
+        return work_on(std::move(filling), lock, [this](Filling& to, std::size_t i) {
+          fill_in(to.batch, i, to.pieces[i], transforms);
+        });
+    for (std::shared_ptr<Chunk> chunk : chunks)
+      if (chunk->has_free())
+        return work_on(std::move(chunk), lock,
+                       [this](Chunk& of, std::size_t i) { make(*of.epoch, of.pieces[i]); });
+  }
+
+  // Keeps it alive when an epoch is given up meanwhile.
+  template <class T, class Function>
+  void work_on(std::shared_ptr<T> work, std::unique_lock<std::mutex>& lock, const Function& function) {
+    const std::size_t i = work->claimed++;
+    ++active;
+    lock.unlock();
+    std::exception_ptr problem;
+    try {
+      function(*work, i);
+    } catch (...) {
+      problem = std::current_exception();
+    }
+    lock.lock();
+    --active;
+    if (problem && !work->failure) work->failure = problem;
+    ++work->done;
+    if (work->is_done() || active == 0) collect();
+  }
+
+  void run() {
+    std::unique_lock lock(mutex);
+    for (;;) {
+      has_work.wait(lock, [&] { return stop || has_piece(); });
+      if (stop) return;
+      work(lock);
+    }
+  }
 };
 
-TrainLoader::TrainLoader(Dataset dataset, const TrainTransform& transform, const LoaderOptions& options) {
-  check(options.batch_size > 0 && options.workers >= 0 && options.prefetch > 0,
-        "a loader's options are in range");
-  check(options.rank >= 0 && options.rank < options.world, "a process' rank is below their number");
-  check_trainable(dataset);
-  validate(transform);
-  state_ = std::make_unique<State>(std::move(dataset), transform, options);
+Loader::Loader(Dataset dataset, const Transforms& transforms, const LoaderOptions& options) {
+  check(options.workers >= 0 && options.prefetch >= 0, "a loader's options are in range");
+  if (options.batching == Batching::kFull) check_trainable(dataset);
+  state_ = std::make_unique<State>(std::move(dataset), transforms, options);
   for (int i = 0; i < options.workers; ++i) state_->threads.emplace_back([s = state_.get()] { s->run(); });
 }
 
-TrainLoader::~TrainLoader() {
+Loader::~Loader() {
   {
     std::lock_guard lock(state_->mutex);
     state_->stop = true;
@@ -202,51 +336,56 @@ TrainLoader::~TrainLoader() {
   for (std::thread& thread : state_->threads) thread.join();
 }
 
-std::int64_t TrainLoader::batches() const {
-  return state_->batches;
+std::int64_t Loader::batches() const {
+  return state_->sampler.batches();
 }
 
-const Dataset& TrainLoader::dataset() const {
+const Dataset& Loader::dataset() const {
   return state_->dataset;
 }
 
-void TrainLoader::start_epoch(std::int64_t epoch, std::int64_t first_batch) {
+void Loader::start_epoch(std::int64_t epoch, std::int64_t first_batch) {
   State& s = *state_;
   check(epoch >= 0 && first_batch >= 0, "epochs and batches are counted from 0");
-  const auto number = static_cast<std::uint64_t>(epoch);
-  s.epoch = std::make_shared<const Epoch>(shuffled(s.dataset.samples.size(), s.options.seed, number));
-  s.planned = first_batch;
-  s.read = s.broken = 0;
+  auto order = std::make_shared<const Epoch>(s.sampler.epoch(static_cast<std::uint64_t>(epoch)));
   std::lock_guard lock(s.mutex);
-  s.window.clear();  // who makes a piece of these keeps its batch alive
-  if (s.threads.empty()) return;
-  while (s.planned < s.batches && s.window.size() < static_cast<std::size_t>(s.options.prefetch))
-    s.window.push_back(s.plan());
-  s.has_work.notify_all();
+  s.epoch = std::move(order);
+  s.planned = first_batch;
+  s.given = s.read = s.broken = 0;
+  s.chunks.clear();  // who works on a piece of these keeps it alive
+  s.batches.clear();
+  s.open = {};
+  s.failure = nullptr;
+  s.ended = first_batch >= s.sampler.batches();
+  s.plan_ahead();
 }
 
-std::optional<TrainBatch> TrainLoader::next() {
+std::optional<Batch> Loader::next() {
   State& s = *state_;
-  check(s.epoch != nullptr, "an epoch has been started");
-  std::shared_ptr<Work> work;
-  if (s.threads.empty()) {
-    if (s.planned >= s.batches) return std::nullopt;
-    work = s.plan();
-    for (std::int64_t i = 0; i < s.options.batch_size; ++i) s.make(*work, i);
-  } else {
-    std::unique_lock lock(s.mutex);
-    if (s.window.empty()) return std::nullopt;
-    work = s.window.front();
-    s.has_batch.wait(lock, [&] { return work->done == s.options.batch_size; });
-    s.window.pop_front();
-    if (s.planned < s.batches) {
-      s.window.push_back(s.plan());
-      s.has_work.notify_all();
+  if (!s.epoch) start_epoch(0);
+  std::unique_lock lock(s.mutex);
+  while (!s.is_ready()) {
+    if (s.ended && s.batches.empty()) {
+      if (s.failure) std::rethrow_exception(std::exchange(s.failure, nullptr));
+      return std::nullopt;
     }
+    if (s.chunks.empty() && s.has_more()) s.plan();
+    if (s.threads.empty())
+      s.work(lock);
+    else
+      s.has_changed.wait(lock);
   }
-  if (work->failure) std::rethrow_exception(work->failure);
-  s.count(*work);
-  return std::move(work->batch);
+  const std::shared_ptr<Filling> filling = std::move(s.batches.front());
+  s.batches.pop_front();
+  s.plan_ahead();
+  if (filling->failure) std::rethrow_exception(filling->failure);
+  return std::move(filling->batch);
+}
+
+void Loader::wait_until_idle() {
+  std::unique_lock lock(state_->mutex);
+  if (!state_->threads.empty())
+    state_->has_changed.wait(lock, [&] { return state_->active == 0 && !state_->has_piece(); });
 }
 
 }  // namespace octet

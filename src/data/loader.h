@@ -5,60 +5,70 @@
 #include <string>
 #include <vector>
 
-#include "data/augment.h"
 #include "data/dataset.h"
+#include "data/sampler.h"
+#include "data/transform.h"
 #include "tensor/tensor.h"
 
 namespace octet {
 
-struct TrainBatch {
+// Examples that a network runs on at once.
+struct Batch {
   std::int64_t index = 0;            // in its epoch
-  Tensor pixels;                     // float32 [batch_size, 3, size, size]
-  std::vector<std::int64_t> labels;  // one a sample
-  std::vector<std::string> broken;   // for each of its pictures that can't be read, a line that says why
+  Tensor pixels;                     // float32 [N, C, H, W]
+  std::vector<std::int64_t> labels;  // the class of each picture; -1: not known
+  Tensor masks;                      // uint8 [N, H, W], where the targets are masks
+  std::vector<std::size_t> entries;  // which one of the data set each picture is
+  std::vector<std::string> broken;   // a line for each picture on the way here that can't be read
+
+  std::int64_t size() const { return static_cast<std::int64_t>(entries.size()); }
 };
 
 struct LoaderOptions {
+  Batching batching = Batching::kFilled;
   int batch_size = 32;  // of this process
-  int workers = 1;      // threads that read and decode ahead; 0: next() does it itself
-  std::uint64_t seed = 0;
-  int rank = 0;   // which one of `world` processes this is: in each step they share a batch of
-  int world = 1;  // world * batch_size samples, which are the same for any such product
-  // What is left over at the end of an epoch, less than a batch of all processes, is left out. Otherwise that
-  // batch is filled up with the samples that the epoch began with.
-  bool drop_last = true;
-  int prefetch = 3;  // batches that are made ahead
+  int workers = 1;      // threads that read, decode and transform; 0: next() does it itself
+  std::optional<std::uint64_t> seed = {};  // of order and chance; none: in the order of the data set
+  Shard shard = {};
+  bool drop_last = true;  // data/sampler.h says what becomes of what is left over
+  int prefetch = 3;       // batches that are made ahead; 0: none is begun before next() is called
 };
 
-// Gives the samples of a dataset in random order, each in a random version, in batches of equal size. What
-// comes is decided by the seed, the epoch and the batch alone: it is the same for any number of workers, and
-// a run that begins in the middle of an epoch continues as if it had not been interrupted.
+// Gives the examples of a data set in batches: reads them in the order of a sampler, transforms them, and
+// puts those of the same size together. What comes is decided by the options, the epoch and the batch alone:
+// it is the same for any number of workers, and a run that begins in the middle of an epoch continues as if
+// it had not been interrupted.
 //
-//   TrainLoader loader(open_dataset("ILSVRC2012", "train"), {}, {.batch_size = 64, .workers = 4});
+//   Loader loader(open_dataset("ILSVRC2012", "train"), training_transforms({}),
+//                 {.batching = Batching::kFull, .batch_size = 64, .workers = 4, .seed = 0});
 //   for (int epoch = 0; epoch < 90; ++epoch) {
 //     loader.start_epoch(epoch);
-//     while (std::optional<TrainBatch> batch = loader.next()) step(batch->pixels, batch->labels);
+//     while (std::optional<Batch> batch = loader.next()) step(batch->pixels, batch->labels);
 //   }
 //
-// The place of a picture that can't be read is taken by the next one that can.
-class TrainLoader {
+// Arrays are given as they are. Pictures that come out at different sizes don't share a batch: the batch ends
+// early, and what is left of a fixed one follows under the same index; full batches of them are an Error.
+class Loader {
  public:
-  // An Error when the dataset can't be trained on: without labels, with a class that has no pictures, with
-  // arrays in place of pictures, or smaller than a batch.
-  TrainLoader(Dataset dataset, const TrainTransform& transform, const LoaderOptions& options);
-  ~TrainLoader();
-  TrainLoader(const TrainLoader&) = delete;
-  TrainLoader& operator=(const TrainLoader&) = delete;
+  // An Error when transforms are wrong, or when full batches are wanted of what can't be trained on.
+  Loader(Dataset dataset, const Transforms& transforms, const LoaderOptions& options);
+  ~Loader();
+  Loader(const Loader&) = delete;
+  Loader& operator=(const Loader&) = delete;
 
-  std::int64_t batches() const;  // in an epoch
+  std::int64_t batches() const;  // in an epoch; with kFilled, at most
   const Dataset& dataset() const;
 
   // The batches of this epoch are next, from first_batch on. What was left of another epoch is dropped.
+  // Without it the first epoch begins with the first call of next().
   void start_epoch(std::int64_t epoch, std::int64_t first_batch = 0);
 
   // Nothing: the epoch is over. An Error when more than half of the pictures so far are broken, if that is
   // more than a few or the end.
-  std::optional<TrainBatch> next();
+  std::optional<Batch> next();
+
+  // Returns when the batches ahead are made and the workers idle, for a measurement that nothing disturbs.
+  void wait_until_idle();
 
  private:
   struct State;

@@ -23,32 +23,58 @@ std::uint8_t clip(std::int64_t value) {
 
 // Pixel (x, y) becomes the one at (m[0] x + m[1] y + m[2], m[3] x + m[4] y + m[5]), where pixels have their
 // centres at halves. Pillow walks in steps of 1/65536 pixel.
-void transform(Image& image, const std::array<double, 6>& m) {
+template <class Picture>
+void transform(Picture& picture, const std::array<double, 6>& m) {
   const auto fixed = [](double value) {
     return static_cast<std::int64_t>(std::floor(value * 65536.0 + 0.5));
   };
-  const Image from = std::exchange(image, Image(image.width, image.height));
+  const Picture from = std::exchange(picture, Picture(picture.width, picture.height));
   const std::int64_t dx_x = fixed(m[0]), dx_y = fixed(m[1]), dy_x = fixed(m[3]), dy_y = fixed(m[4]);
   std::int64_t row_x = fixed(m[2] + m[0] * 0.5 + m[1] * 0.5);
   std::int64_t row_y = fixed(m[5] + m[3] * 0.5 + m[4] * 0.5);
-  for (int y = 0; y < image.height; ++y, row_x += dx_y, row_y += dy_y) {
-    std::uint8_t* to = image.row(y);
+  for (int y = 0; y < picture.height; ++y, row_x += dx_y, row_y += dy_y) {
+    std::uint8_t* to = picture.row(y);
     std::int64_t at_x = row_x, at_y = row_y;
-    for (int x = 0; x < image.width; ++x, to += kChannels, at_x += dx_x, at_y += dy_x) {
+    for (int x = 0; x < picture.width; ++x, to += Picture::kChannels, at_x += dx_x, at_y += dy_x) {
       const std::int64_t in_x = at_x >> 16, in_y = at_y >> 16;
       if (in_x < 0 || in_x >= from.width || in_y < 0 || in_y >= from.height) continue;
-      std::copy_n(from.row(static_cast<int>(in_y)) + in_x * kChannels, kChannels, to);
+      std::copy_n(from.row(static_cast<int>(in_y)) + in_x * Picture::kChannels, Picture::kChannels, to);
     }
   }
 }
 
-void rotate(Image& image, double degrees) {
+template <class Picture>
+void rotate(Picture& picture, double degrees) {
   // Pillow rounds to 15 decimals, so that an angle of 30 degrees has a sine of one half.
   const auto rounded = [](double value) { return std::nearbyint(value * 1e15) / 1e15; };
   const double angle = -degrees * std::numbers::pi / 180.0;
   const double c = rounded(std::cos(angle)), s = rounded(std::sin(angle));
-  const double x = image.width / 2.0, y = image.height / 2.0;
-  transform(image, {c, s, c * -x + s * -y + x, -s, c, -s * -x + c * -y + y});
+  const double x = picture.width / 2.0, y = picture.height / 2.0;
+  transform(picture, {c, s, c * -x + s * -y + x, -s, c, -s * -x + c * -y + y});
+}
+
+// False: the operation is one on colours.
+template <class Picture>
+bool move_pixels(PixelOp op, double amount, Picture& picture) {
+  switch (op) {
+    case PixelOp::kShearX:
+      transform(picture, {1, amount, 0, 0, 1, 0});
+      return true;
+    case PixelOp::kShearY:
+      transform(picture, {1, 0, 0, amount, 1, 0});
+      return true;
+    case PixelOp::kTranslateX:
+      transform(picture, {1, 0, -std::trunc(amount), 0, 1, 0});
+      return true;
+    case PixelOp::kTranslateY:
+      transform(picture, {1, 0, 0, 0, 1, -std::trunc(amount)});
+      return true;
+    case PixelOp::kRotate:
+      rotate(picture, amount);
+      return true;
+    default:
+      return false;
+  }
 }
 
 // Colours.
@@ -179,20 +205,15 @@ void equalize(const std::array<std::int64_t, 256>& histogram, Table& table) {
 
 }  // namespace
 
+void apply(PixelOp op, double amount, Mask& mask) {
+  move_pixels(op, amount, mask);
+}
+
 void apply(PixelOp op, double amount, Image& image) {
+  if (move_pixels(op, amount, image)) return;
   const auto alpha = static_cast<float>(1.0 + amount);
   Table table;
   switch (op) {
-    case PixelOp::kShearX:
-      return transform(image, {1, amount, 0, 0, 1, 0});
-    case PixelOp::kShearY:
-      return transform(image, {1, 0, 0, amount, 1, 0});
-    case PixelOp::kTranslateX:
-      return transform(image, {1, 0, -std::trunc(amount), 0, 1, 0});
-    case PixelOp::kTranslateY:
-      return transform(image, {1, 0, 0, 0, 1, -std::trunc(amount)});
-    case PixelOp::kRotate:
-      return rotate(image, amount);
     case PixelOp::kBrightness:
       return blend_with(image, 0, alpha);
     case PixelOp::kColor:
@@ -218,8 +239,9 @@ void apply(PixelOp op, double amount, Image& image) {
     case PixelOp::kInvert:
       for (std::uint8_t& value : image.pixels) value = static_cast<std::uint8_t>(255 - value);
       return;
+    default:
+      check(false, "every operation on pixels has a case");
   }
-  check(false, "every operation on pixels has a case");
 }
 
 }  // namespace octet

@@ -2,7 +2,7 @@
 #include <array>
 #include <string_view>
 
-#include "data/image.h"
+#include "data/example.h"
 
 namespace octet {
 
@@ -33,5 +33,8 @@ constexpr std::array<std::string_view, 15> kPixelOpNames = {
 
 // The last three take no amount.
 void apply(PixelOp op, double amount, Image& image);
+// The first five move the pixels of a mask as well, and ignore what comes in from beyond the edge; the others
+// leave it alone.
+void apply(PixelOp op, double amount, Mask& mask);
 
 }  // namespace octet

@@ -158,16 +158,30 @@ std::vector<int> nearest_sources(int in_size, int out_size, int begin, int count
   return sources;
 }
 
-Image resize_nearest(const Image& image, int width, int height, const Box& box) {
-  const std::vector<int> columns = nearest_sources(image.width, width, box.left, box.width);
-  const std::vector<int> rows = nearest_sources(image.height, height, box.top, box.height);
-  Image out(box.width, box.height);
-  for (int y = 0; y < box.height; ++y) {
-    const std::uint8_t* row = image.row(rows[index(y)]);
+// OpenCV's INTER_NEAREST has no half pixels.
+std::vector<int> opencv_nearest_sources(int in_size, int out_size, int begin, int count) {
+  const double step = static_cast<double>(in_size) / out_size;
+  std::vector<int> sources;
+  for (int i = begin; i < begin + count; ++i)
+    sources.push_back(std::min(static_cast<int>(std::floor(i * step)), in_size - 1));
+  return sources;
+}
+
+template <class Picture>
+Picture take_nearest(const Picture& picture, const std::vector<int>& columns, const std::vector<int>& rows) {
+  Picture out(static_cast<int>(columns.size()), static_cast<int>(rows.size()));
+  for (int y = 0; y < out.height; ++y) {
+    const std::uint8_t* row = picture.row(rows[index(y)]);
     std::uint8_t* to = out.row(y);
-    for (int x : columns) to = std::copy_n(row + index(x) * kChannels, kChannels, to);
+    for (int x : columns) to = std::copy_n(row + index(x) * Picture::kChannels, Picture::kChannels, to);
   }
   return out;
+}
+
+template <class Picture>
+Picture resize_nearest(const Picture& picture, int width, int height, const Box& box) {
+  return take_nearest(picture, nearest_sources(picture.width, width, box.left, box.width),
+                      nearest_sources(picture.height, height, box.top, box.height));
 }
 
 // OpenCV.
@@ -260,6 +274,38 @@ Image resize_opencv(const Image& image, int width, int height, const Box& box) {
   return out;
 }
 
+template <class Picture>
+Picture part_of(const Picture& picture, const Box& box) {
+  Picture out(box.width, box.height);
+  for (int y = 0; y < box.height; ++y)
+    std::copy_n(picture.row(box.top + y) + index(box.left) * Picture::kChannels, out.stride(), out.row(y));
+  return out;
+}
+
+template <class Picture>
+Picture part_with_border(Picture picture, const Box& box) {
+  if (box.left == 0 && box.top == 0 && box.width == picture.width && box.height == picture.height)
+    return picture;
+  const int first = std::max(box.left, 0), end = std::min(box.left + box.width, picture.width);
+  Picture out(box.width, box.height);
+  for (int y = std::max(box.top, 0); y < std::min(box.top + box.height, picture.height) && first < end; ++y)
+    std::copy(picture.row(y) + index(first) * Picture::kChannels,
+              picture.row(y) + index(end) * Picture::kChannels,
+              out.row(y - box.top) + index(first - box.left) * Picture::kChannels);
+  return out;
+}
+
+template <class Picture>
+void check_resize(const Picture& picture, int width, int height, const Box& box) {
+  check(picture.width > 0 && picture.height > 0, "an empty picture cannot be resized");
+  check(box.left >= 0 && box.top >= 0 && box.width > 0 && box.height > 0 && box.left <= width - box.width &&
+            box.top <= height - box.height,
+        "the part of a picture to compute is inside of it");
+  if (std::max(width, height) > kMaxSide || std::int64_t{box.width} * box.height > kMaxImagePixels)
+    fail("a picture of {}x{} would be {}x{} when resized, which is too large", picture.width, picture.height,
+         width, height);
+}
+
 }  // namespace
 
 std::string_view name_of(Interpolation interpolation) {
@@ -273,10 +319,19 @@ Interpolation parse_interpolation(std::string_view name) {
 }
 
 Image crop(const Image& image, const Box& box) {
-  Image out(box.width, box.height);
-  for (int y = 0; y < box.height; ++y)
-    std::copy_n(image.row(box.top + y) + index(box.left) * kChannels, out.stride(), out.row(y));
-  return out;
+  return part_of(image, box);
+}
+
+Mask crop(const Mask& mask, const Box& box) {
+  return part_of(mask, box);
+}
+
+Image crop_with_border(Image image, const Box& box) {
+  return part_with_border(std::move(image), box);
+}
+
+Mask crop_with_border(Mask mask, const Box& box) {
+  return part_with_border(std::move(mask), box);
 }
 
 Image resize(const Image& image, int width, int height, Interpolation interpolation) {
@@ -284,13 +339,7 @@ Image resize(const Image& image, int width, int height, Interpolation interpolat
 }
 
 Image resize(const Image& image, int width, int height, Interpolation interpolation, const Box& box) {
-  check(image.width > 0 && image.height > 0, "an empty picture cannot be resized");
-  check(box.left >= 0 && box.top >= 0 && box.width > 0 && box.height > 0 && box.left <= width - box.width &&
-            box.top <= height - box.height,
-        "the part of a picture to compute is inside of it");
-  if (std::max(width, height) > kMaxSide || std::int64_t{box.width} * box.height > kMaxImagePixels)
-    fail("a picture of {}x{} would be {}x{} when resized, which is too large", image.width, image.height,
-         width, height);
+  check_resize(image, width, height, box);
   if (image.width == width && image.height == height) return crop(image, box);
   switch (interpolation) {
     case Interpolation::kNearest:
@@ -304,6 +353,17 @@ Image resize(const Image& image, int width, int height, Interpolation interpolat
   }
   check(false, "every interpolation has a case");
   return {};
+}
+
+Mask resize(const Mask& mask, int width, int height, Interpolation interpolation) {
+  return resize(mask, width, height, interpolation, {0, 0, width, height});
+}
+
+Mask resize(const Mask& mask, int width, int height, Interpolation interpolation, const Box& box) {
+  check_resize(mask, width, height, box);
+  if (interpolation != Interpolation::kOpenCV) return resize_nearest(mask, width, height, box);
+  return take_nearest(mask, opencv_nearest_sources(mask.width, width, box.left, box.width),
+                      opencv_nearest_sources(mask.height, height, box.top, box.height));
 }
 
 }  // namespace octet

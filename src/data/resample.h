@@ -1,7 +1,7 @@
 #pragma once
 #include <string_view>
 
-#include "data/image.h"
+#include "data/example.h"
 
 namespace octet {
 
@@ -23,12 +23,19 @@ struct Box {
   int height = 0;
 };
 
-// The part of `image` that is in `box`.
+// The part of a picture that is in `box`.
 Image crop(const Image& image, const Box& box);
+Mask crop(const Mask& mask, const Box& box);
+// The same for a box that may reach beyond the picture: there it is black, and a mask is ignored.
+Image crop_with_border(Image image, const Box& box);
+Mask crop_with_border(Mask mask, const Box& box);
 
 // `image` scaled to width x height, to the same pixels as Image.resize of Pillow or cv2.resize give.
 Image resize(const Image& image, int width, int height, Interpolation interpolation);
 // The part of that which is in `box`, without computing the rest.
 Image resize(const Image& image, int width, int height, Interpolation interpolation, const Box& box);
+// A mask, to the class of the nearest pixel: Pillow's nearest, or OpenCV's where the picture is scaled by it.
+Mask resize(const Mask& mask, int width, int height, Interpolation interpolation);
+Mask resize(const Mask& mask, int width, int height, Interpolation interpolation, const Box& box);
 
 }  // namespace octet

@@ -8,10 +8,9 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/glob.h"
-#include "base/random.h"
 #include "base/threads.h"
-#include "data/batches.h"
 #include "data/deploy_yaml.h"
+#include "data/loader.h"
 #include "formats/paddle/model_io.h"
 #include "models/inference.h"
 #include "models/inference_model.h"
@@ -79,9 +78,9 @@ class Distiller {
   void run() {
     split();
     student_.freeze_statistics = true;  // the deployed model has none of its own
-    const std::optional<Batch> sample = reader(training_, options_.batch_size * 2).next();
-    if (!sample) fail("{}: no pictures to learn from", options_.data_dir);
-    student_.quantize(options_.quant, view_in_torch(sample->pixels));
+    const std::optional<Batch> first = loader(training_, options_.batch_size * 2)->next();
+    if (!first) fail("{}: no pictures to learn from", options_.data_dir);
+    student_.quantize(options_.quant, view_in_torch(first->pixels));
 
     TrainOptions train;
     train.opt = "adamw";
@@ -92,7 +91,7 @@ class Distiller {
     Graph best_graph = student_.deployed(options_.onnx_format);
     print("quantized", best);
     const std::int64_t steps =
-        options_.epochs * ((static_cast<std::int64_t>(training_.samples.size()) + options_.batch_size - 1) /
+        options_.epochs * ((static_cast<std::int64_t>(training_.entries.size()) + options_.batch_size - 1) /
                            options_.batch_size);
     std::int64_t step = 0;
     for (int epoch = 0; epoch < options_.epochs; ++epoch) {
@@ -108,8 +107,11 @@ class Distiller {
   }
 
  private:
-  BatchReader reader(const Dataset& dataset, int batch_size) const {
-    return BatchReader(dataset, options_.preprocess, {.batch_size = batch_size, .workers = pool_.threads()});
+  std::unique_ptr<Loader> loader(const Dataset& dataset, int batch_size,
+                                 std::optional<std::uint64_t> seed = std::nullopt) const {
+    return std::make_unique<Loader>(
+        dataset, options_.transforms,
+        LoaderOptions{.batch_size = batch_size, .workers = pool_.threads(), .seed = seed});
   }
 
   // Every eighth picture is kept back, to tell whether what is learned holds for others; with few pictures
@@ -117,25 +119,20 @@ class Distiller {
   void split() {
     constexpr std::size_t kFew = 32, kEvery = 8;
     training_ = held_back_ = dataset_;
-    if (dataset_.samples.size() < kFew) return;
-    training_.samples.clear();
-    held_back_.samples.clear();
-    for (std::size_t i = 0; i < dataset_.samples.size(); ++i)
-      (i % kEvery == kEvery - 1 ? held_back_ : training_).samples.push_back(dataset_.samples[i]);
+    if (dataset_.entries.size() < kFew) return;
+    training_.entries.clear();
+    held_back_.entries.clear();
+    for (std::size_t i = 0; i < dataset_.entries.size(); ++i)
+      (i % kEvery == kEvery - 1 ? held_back_ : training_).entries.push_back(dataset_.entries[i]);
   }
 
   double learn(int epoch, Optimizer& optimizer, std::int64_t& step, std::int64_t steps) {
-    Dataset shuffled = training_;
-    Random random({options_.seed, static_cast<std::uint64_t>(epoch)});
-    for (std::size_t i = shuffled.samples.size(); i > 1; --i)
-      std::swap(shuffled.samples[i - 1],
-                shuffled.samples[static_cast<std::size_t>(random.below(static_cast<std::int64_t>(i)))]);
-    BatchReader batches(shuffled, options_.preprocess,
-                        {.batch_size = options_.batch_size, .workers = pool_.threads()});
+    const std::unique_ptr<Loader> batches = loader(training_, options_.batch_size, options_.seed);
+    batches->start_epoch(epoch);
     double total = 0;
     std::int64_t count = 0;
     student_.training = true;
-    while (const std::optional<Batch> batch = batches.next()) {
+    while (const std::optional<Batch> batch = batches->next()) {
       for (const std::string& message : batch->broken) reporter_.warning(message + "; skipped");
       if (batch->labels.empty()) continue;
       optimizer.clear_gradients();
@@ -184,8 +181,8 @@ class Distiller {
     Session student(prepare(student_.deployed(), {}), pool_);
     Agreement agreement;
     double variance = 0, squares = 0;
-    BatchReader batches = reader(held_back_, options_.batch_size);
-    while (const std::optional<Batch> batch = batches.next()) {
+    const std::unique_ptr<Loader> batches = loader(held_back_, options_.batch_size);
+    while (const std::optional<Batch> batch = batches->next()) {
       if (batch->labels.empty()) continue;
       const at::Tensor a = to_torch(deployed_teacher_.run({batch->pixels}).at(0)),
                        b = to_torch(student.run({batch->pixels}).at(0));
@@ -213,7 +210,7 @@ class Distiller {
                       {folder / options_.save_model_filename, folder / options_.save_params_filename});
     files.begin(folder / "deploy.yaml");
     files.write(
-        write_deploy_yaml(options_.preprocess, options_.save_model_filename, options_.save_params_filename));
+        write_deploy_yaml(options_.transforms, options_.save_model_filename, options_.save_params_filename));
     files.commit();
     reporter_.line(fmt::format("wrote {} and {}", (folder / options_.save_model_filename).string(),
                                options_.save_params_filename));

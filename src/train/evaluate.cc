@@ -1,6 +1,6 @@
 #include "train/evaluate.h"
 
-#include "data/batches.h"
+#include "data/loader.h"
 #include "runtime/executor.h"
 #include "train/convert.h"
 
@@ -9,14 +9,15 @@ namespace octet::train {
 namespace {
 
 Accuracy evaluate_with(const std::function<Tensor(const Tensor&)>& run, const Dataset& dataset,
-                       const Preprocess& preprocess, const EvaluateOptions& options) {
-  BatchReader reader(dataset, preprocess,
-                     {.batch_size = options.batch_size,
-                      .workers = options.workers,
-                      .shard = Shard{options.comm->rank(), options.comm->size()}});
+                       const Transforms& transforms, const EvaluateOptions& options) {
+  Loader loader(dataset, transforms,
+                {.batching = Batching::kFixed,
+                 .batch_size = options.batch_size,
+                 .workers = options.workers,
+                 .shard = {options.comm->rank(), options.comm->size()}});
   Accuracy accuracy;
-  const auto total = static_cast<std::int64_t>(dataset.samples.size());
-  while (const std::optional<Batch> batch = reader.next()) {
+  const auto total = static_cast<std::int64_t>(dataset.entries.size());
+  while (const std::optional<Batch> batch = loader.next()) {
     for (const std::string& message : batch->broken)
       if (options.reporter) options.reporter->warning(message + "; skipped");
     if (batch->labels.empty()) continue;
@@ -39,20 +40,20 @@ Accuracy evaluate_with(const std::function<Tensor(const Tensor&)>& run, const Da
 
 }  // namespace
 
-Accuracy evaluate(const Graph& graph, const Dataset& dataset, const Preprocess& preprocess,
+Accuracy evaluate(const Graph& graph, const Dataset& dataset, const Transforms& transforms,
                   const EvaluateOptions& options, ThreadPool& pool) {
   Session session(prepare(graph, {}), pool);
-  return evaluate_with([&](const Tensor& pixels) { return session.run({pixels}).at(0); }, dataset, preprocess,
+  return evaluate_with([&](const Tensor& pixels) { return session.run({pixels}).at(0); }, dataset, transforms,
                        options);
 }
 
-Accuracy evaluate(Network& network, const Dataset& dataset, const Preprocess& preprocess,
+Accuracy evaluate(Network& network, const Dataset& dataset, const Transforms& transforms,
                   const EvaluateOptions& options) {
   const at::NoGradGuard no_gradients;
   const bool training = std::exchange(network.training, false);
   const Accuracy accuracy = evaluate_with(
       [&](const Tensor& pixels) { return from_torch(network.forward(view_in_torch(pixels)).to(at::kFloat)); },
-      dataset, preprocess, options);
+      dataset, transforms, options);
   network.training = training;
   return accuracy;
 }

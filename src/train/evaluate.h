@@ -3,7 +3,7 @@
 #include "base/threads.h"
 #include "comm/comm.h"
 #include "data/dataset.h"
-#include "data/preprocess.h"
+#include "data/transform.h"
 #include "metrics/accuracy.h"
 #include "train/network.h"
 
@@ -18,10 +18,10 @@ struct EvaluateOptions {
 
 // How often a classifier is right. On the CPU the graph runs in octet's own runtime, so the number is that of
 // the deployed model; every process gets the total.
-Accuracy evaluate(const Graph& graph, const Dataset& dataset, const Preprocess& preprocess,
+Accuracy evaluate(const Graph& graph, const Dataset& dataset, const Transforms& transforms,
                   const EvaluateOptions& options, ThreadPool& pool);
 // The same on the network's device.
-Accuracy evaluate(Network& network, const Dataset& dataset, const Preprocess& preprocess,
+Accuracy evaluate(Network& network, const Dataset& dataset, const Transforms& transforms,
                   const EvaluateOptions& options);
 
 }  // namespace octet::train

@@ -2,14 +2,18 @@
 
 #include <nlohmann/json.hpp>
 
+#include "data/transform_yaml.h"
+
 namespace octet {
 
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ColorJitter, brightness, contrast, saturation, hue)
+// As YAML, in which every transform can say what it is.
+void to_json(nlohmann::json& json, const Transforms& transforms) {
+  json = write_transforms(transforms);
+}
 
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(TrainTransform, size, random_resized_crop, scale, ratio, pad,
-                                   interpolation, flip, auto_augment, jitter, mean, std, random_erase)
-
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Preprocess, resize_size, crop_size, interpolation, mean, std)
+void from_json(const nlohmann::json& json, Transforms& transforms) {
+  transforms = read_transforms(json.get<std::string>(), "transforms", /*random_allowed=*/true);
+}
 
 namespace train {
 
@@ -21,12 +25,12 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(TrainOptions, data_path, model, model_dir, nu
                                    pretrained, resume, start_epoch, test_only, output_dir, names, device,
                                    threads, workers, sync_bn, amp_level, amp_dtype, batch_size, epochs, opt,
                                    lr, momentum, weight_decay, lr_schedule, lr_step_size, lr_gamma,
-                                   warmup_epochs, label_smoothing, seed, transform, quant, print_freq,
-                                   use_vdl)
+                                   warmup_epochs, label_smoothing, seed, train_transforms, val_transforms,
+                                   quant, print_freq, use_vdl)
 
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(DistillOptions, model, model_filename, params_filename, data_dir,
                                    output_dir, save_model_filename, save_params_filename, onnx_format,
-                                   preprocess, batch_size, epochs, lr, inner_weight, inner, label_weight,
+                                   transforms, batch_size, epochs, lr, inner_weight, inner, label_weight,
                                    threads, seed, quant)
 
 std::string write_options(const TrainOptions& options) {

@@ -4,8 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "data/augment.h"
-#include "data/preprocess.h"
+#include "data/transform.h"
 
 // What `octet train` is told; src/cli/train.cc has the flags. No libtorch here: octet itself includes this.
 namespace octet::train {
@@ -63,7 +62,7 @@ struct TrainOptions {
   double label_smoothing = 0;
   std::uint64_t seed = 0;
 
-  TrainTransform transform = {};
+  Transforms train_transforms = {}, val_transforms = {};
   QuantOptions quant = {};
 
   int print_freq = 10;
@@ -77,7 +76,7 @@ struct DistillOptions {
   std::string data_dir, output_dir;
   std::string save_model_filename = "__model__", save_params_filename = "__params__";
   bool onnx_format = true;
-  Preprocess preprocess;
+  Transforms transforms = {};
   int batch_size = 16, epochs = 10;
   double lr = 1e-5;
   double inner_weight = 0;         // of the loss on inner tensors, beside that on the outputs

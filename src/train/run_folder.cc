@@ -10,7 +10,7 @@ void prepare_run_folder(const TrainOptions& options) {
   make_directory(folder);
   AtomicFiles files;
   files.begin(folder / "deploy.yaml");
-  files.write(write_deploy_yaml(evaluation_of(options.transform)));
+  files.write(write_deploy_yaml(options.val_transforms));
   files.commit();
 }
 

@@ -45,12 +45,12 @@ TrainingData open_data(const TrainOptions& options, const Comm& comm, int worker
   Dataset training = open_dataset(options.data_path, "train");
   check_same_classes(training, data.validation);
   data.classes = std::max(data.classes, training.class_count());
-  data.loader = std::make_unique<TrainLoader>(std::move(training), options.transform,
-                                              LoaderOptions{.batch_size = options.batch_size,
-                                                            .workers = workers,
-                                                            .seed = options.seed,
-                                                            .rank = comm.rank(),
-                                                            .world = comm.size()});
+  data.loader = std::make_unique<Loader>(std::move(training), options.train_transforms,
+                                         LoaderOptions{.batching = Batching::kFull,
+                                                       .batch_size = options.batch_size,
+                                                       .workers = workers,
+                                                       .seed = options.seed,
+                                                       .shard = {comm.rank(), comm.size()}});
   return data;
 }
 

@@ -14,8 +14,8 @@ namespace octet::train {
 
 struct TrainingData {
   Dataset validation;
-  std::unique_ptr<TrainLoader> loader;  // none with test_only
-  std::int64_t classes = 0;             // in the data
+  std::unique_ptr<Loader> loader;  // none with test_only
+  std::int64_t classes = 0;        // in the data
 };
 
 TrainingData open_data(const TrainOptions& options, const Comm& comm, int workers);

@@ -5,7 +5,6 @@
 #include <cstdlib>
 
 #include "base/threads.h"
-#include "data/augment.h"
 #include "train/convert.h"
 #include "train/device.h"
 #include "train/evaluate.h"
@@ -102,7 +101,7 @@ class Trainer {
   // statistics yet, so it is looked at in training mode.
   void start_quantization() {
     data_.loader->start_epoch(0);
-    const std::optional<TrainBatch> batch = data_.loader->next();
+    const std::optional<Batch> batch = data_.loader->next();
     check(batch.has_value(), "a loader has no first batch");
     network_->training = options_.pretrained.empty() && options_.model_dir.empty();
     network_->quantize(options_.quant, view_in_torch(batch->pixels));
@@ -135,7 +134,7 @@ class Trainer {
     log_.start_anew();
     Clock::time_point start = Clock::now();
     while (iteration_ < end) {
-      const std::optional<TrainBatch> batch = data_.loader->next();
+      const std::optional<Batch> batch = data_.loader->next();
       check(batch.has_value(), "an epoch has fewer batches than its loader says");
       const TrainingLog::Place place{epoch(), iteration_of_epoch(), iteration_};
       for (const std::string& message : batch->broken) reporter_.warning(message + "; skipped");
@@ -170,7 +169,7 @@ class Trainer {
     return asked != 0;
   }
 
-  TrainingLog::Step step(const TrainBatch& batch, double rate) {
+  TrainingLog::Step step(const Batch& batch, double rate) {
     network_->step.number = iteration_;
     optimizer_->clear_gradients();
     const at::Tensor labels = at::tensor(batch.labels, at::kLong).to(device_);
@@ -259,9 +258,9 @@ class Trainer {
                                   .workers = std::max(options_.workers >= 0 ? options_.workers : threads_, 1),
                                   .comm = &comm_,
                                   .reporter = is_first() ? &reporter_ : nullptr};
-    const Preprocess preprocess = evaluation_of(options_.transform);
-    if (device_.is_cuda()) return train::evaluate(*network_, data_.validation, preprocess, options);
-    return train::evaluate(network_->deployed(), data_.validation, preprocess, options, pool_);
+    const Transforms& transforms = options_.val_transforms;
+    if (device_.is_cuda()) return train::evaluate(*network_, data_.validation, transforms, options);
+    return train::evaluate(network_->deployed(), data_.validation, transforms, options, pool_);
   }
 
   void save(const std::vector<std::string>& stems) {

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "data/transforms/normalize.h"
+
 namespace octet::train {
 
 TrainingLog::TrainingLog(const TrainOptions& options, Comm& comm, Reporter& reporter)
@@ -62,17 +64,18 @@ void TrainingLog::evaluated(const Accuracy& accuracy, std::int64_t epoch) {
   curves_->add_scalar("eval/top5", epoch, accuracy.acc5());
 }
 
-void TrainingLog::pictures(const TrainBatch& batch, std::int64_t epoch) {
+void TrainingLog::pictures(const Batch& batch, std::int64_t epoch) {
   if (!curves_) return;
   constexpr std::int64_t kPictures = 4;
   const int size = options_.img_size;
+  const Normalize& colors = *find<Normalize>(options_.train_transforms);
   const auto plane = static_cast<std::size_t>(size) * static_cast<std::size_t>(size);
   for (std::int64_t i = 0; i < std::min(kPictures, batch.pixels.dim(0)); ++i) {
     auto planes = batch.pixels.data<float>().subspan(static_cast<std::size_t>(i) * 3 * plane, 3 * plane);
     Image image(size, size);
     for (std::size_t p = 0; p < 3 * plane; ++p) {
       const std::size_t c = p / plane;
-      const float value = planes[p] * options_.transform.std[c] + options_.transform.mean[c];
+      const float value = planes[p] * colors.std[c] + colors.mean[c];
       image.pixels[p % plane * 3 + c] =
           static_cast<std::uint8_t>(std::clamp(value * 255 + 0.5f, 0.0f, 255.0f));
     }

@@ -33,7 +33,7 @@ class TrainingLog {
   void add(const Step& step);
   bool is_due(const Place& place) const { return place.iteration % options_.print_freq == 0; }
   void print(const Place& place, double learning_rate);
-  void pictures(const TrainBatch& batch, std::int64_t epoch);  // the first ones, as the network sees them
+  void pictures(const Batch& batch, std::int64_t epoch);  // the first ones, as the network sees them
   void evaluated(const Accuracy& accuracy, std::int64_t epoch);
   void say(const std::string& line) const;
   void start_curves();  // for VisualDL, if the options want them

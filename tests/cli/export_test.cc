@@ -1,5 +1,6 @@
 #include <gmock/gmock.h>
 
+#include "data/classification.h"
 #include "data/deploy_yaml.h"
 #include "support/run_program.h"
 #include "support/sandbox.h"
@@ -46,14 +47,15 @@ TEST(ExportCommand, WritesAnInferenceModel) {
 TEST(ExportCommand, WritesThePreprocessing) {
   Sandbox box;
   EXPECT_EQ(run_export(box, {"--pretrained", "checkpoint"}).exit_code, 0);
-  EXPECT_EQ(load_deploy_yaml(box / "out"), (Preprocess{.resize_size = 36, .crop_size = 32}));
+  EXPECT_EQ(load_deploy_yaml(box / "out"), evaluation_transforms(36, 32));
   EXPECT_THAT(read_file(box / "out/deploy.yaml"), HasSubstr("model: inference.pdmodel"));
 
   // What training has left beside the checkpoint counts, and flags count more.
-  Preprocess trained = {.resize_size = 32, .crop_size = 32, .mean = {0.5f, 0.5f, 0.5f}};
+  const PreprocessOverrides mean{.mean = std::array{0.5f, 0.5f, 0.5f}};
+  Transforms trained = merge(evaluation_transforms(32, 32), mean);
   write_file(box / "checkpoint/deploy.yaml", write_deploy_yaml(trained));
   EXPECT_EQ(run_export(box, {"--pretrained", "checkpoint", "--interpolation", "bicubic"}).exit_code, 0);
-  trained.interpolation = Interpolation::kBicubic;
+  trained = merge(trained, {.interpolation = Interpolation::kBicubic});
   EXPECT_EQ(load_deploy_yaml(box / "out"), trained);
 }
 

@@ -27,12 +27,12 @@ struct Tree : TempDir {
   }
 };
 
-// The samples as "path label" or "path label row", with paths relative to the tree.
+// The entries as "path label" or "path label row", with paths relative to the tree.
 std::vector<std::string> open(const Tree& tree, const std::string& path = "", const char* split = "val") {
   std::vector<std::string> lines;
-  for (const Sample& sample : open_dataset(tree / path, split).samples) {
-    lines.push_back(fmt::format("{} {}", sample.path.lexically_relative(tree.path()).string(), sample.label));
-    if (sample.row >= 0) lines.back() += fmt::format(" {}", sample.row);
+  for (const Entry& entry : open_dataset(tree / path, split).entries) {
+    lines.push_back(fmt::format("{} {}", entry.path.lexically_relative(tree.path()).string(), entry.label));
+    if (entry.row >= 0) lines.back() += fmt::format(" {}", entry.row);
   }
   return lines;
 }
@@ -144,7 +144,7 @@ TEST(Dataset, NothingToRead) {
   EXPECT_THAT(error_of(tree, "missing"), HasSubstr("missing: no such file or folder"));
 }
 
-TEST(Dataset, ArraysAreSamplesRowByRow) {
+TEST(Dataset, ArraysAreExamplesRowByRow) {
   Tree tree;
   save_npy(tree / "b.npy", Tensor(DType::kFloat32, {1, 3, 2, 2}));
   save_npy(tree / "a.npy", Tensor(DType::kFloat32, {2, 3, 2, 2}));

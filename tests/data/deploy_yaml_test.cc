@@ -4,6 +4,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "data/classification.h"
+#include "data/transform_yaml.h"
+#include "data/transforms/auto_augment.h"
+#include "data/transforms/color_jitter.h"
+#include "data/transforms/random_crop.h"
 #include "octet/error.h"
 #include "support/damage.h"
 #include "support/temp_dir.h"
@@ -14,7 +19,7 @@ namespace {
 using testing::HasSubstr;
 using testing::StartsWith;
 
-std::optional<Preprocess> read(const std::string& text) {
+std::optional<Transforms> read(const std::string& text) {
   return read_deploy_yaml(text, "deploy.yaml");
 }
 
@@ -29,24 +34,20 @@ std::string error_of(const std::string& text) {
 
 TEST(DeployYaml, ReadsBackWhatItWrote) {
   TempDir dir;
-  Preprocess preprocess;
-  preprocess.resize_size = 300;
-  preprocess.crop_size = 0;
-  preprocess.interpolation = Interpolation::kOpenCV;
-  preprocess.mean = {0.1f, 1.0f / 3, 1e-7f};
-  preprocess.std = {1, 2, 3e5f};
-  write_file(dir / "deploy.yaml", write_deploy_yaml(preprocess, "inference.pdmodel", "inference.pdiparams"));
-  EXPECT_EQ(load_deploy_yaml(dir.path()), preprocess);
-  EXPECT_EQ(load_deploy_yaml(dir / "inference.pdmodel"), preprocess);
+  const Transforms transforms = evaluation_transforms(300, 0, Interpolation::kOpenCV,
+                                                      {.mean = {0.1f, 1.0f / 3, 1e-7f}, .std = {1, 2, 3e5f}});
+  write_file(dir / "deploy.yaml", write_deploy_yaml(transforms, "inference.pdmodel", "inference.pdiparams"));
+  EXPECT_EQ(load_deploy_yaml(dir.path()), transforms);
+  EXPECT_EQ(load_deploy_yaml(dir / "inference.pdmodel"), transforms);
 
-  write_file(dir / "deploy.yaml", write_deploy_yaml(Preprocess()));
-  EXPECT_EQ(load_deploy_yaml(dir.path()), Preprocess());
+  write_file(dir / "deploy.yaml", write_deploy_yaml(evaluation_transforms()));
+  EXPECT_EQ(load_deploy_yaml(dir.path()), evaluation_transforms());
 }
 
 TEST(DeployYaml, LooksLikeThis) {
   TempDir dir;
   write_file(dir / "deploy.yaml",
-             write_deploy_yaml(Preprocess(), "inference.pdmodel", "inference.pdiparams"));
+             write_deploy_yaml(evaluation_transforms(), "inference.pdmodel", "inference.pdiparams"));
   EXPECT_EQ(read_file(dir / "deploy.yaml"),
             "Deploy:\n"
             "  model: inference.pdmodel\n"
@@ -78,11 +79,8 @@ TEST(DeployYaml, ReadsWhatPaddleSegExports) {
       "  params: model.pdiparams\n"
       "  transforms:\n"
       "  - type: Normalize\n");
-  ASSERT_TRUE(preprocess);
-  EXPECT_EQ(preprocess->resize_size, 0);
-  EXPECT_EQ(preprocess->crop_size, 0);
-  EXPECT_EQ(preprocess->mean, (std::array{0.5f, 0.5f, 0.5f}));
-  EXPECT_EQ(preprocess->std, (std::array{0.5f, 0.5f, 0.5f}));
+  EXPECT_EQ(preprocess, Transforms{Normalize{}});
+  EXPECT_EQ(Normalize().mean, (std::array{0.5f, 0.5f, 0.5f}));
 }
 
 TEST(DeployYaml, NamesTheLineOfAMistake) {
@@ -121,6 +119,32 @@ TEST(DeployYaml, NamesTheLineOfAMistake) {
   EXPECT_THAT(error_of("Deploy:\n  a: [1\n"), StartsWith("deploy.yaml:3: not a YAML file: "));
 }
 
+TEST(DeployYaml, IsNotRandom) {
+  EXPECT_EQ(
+      error_of("Deploy:\n  transforms:\n  - type: AutoAugment\n  - type: Normalize\n"),
+      "deploy.yaml:3: AutoAugment is random, which only training is; there are ResizeShort, CenterCrop and "
+      "Normalize");
+}
+
+// Every kind of transform, with other settings than the defaults where it has some.
+TEST(TransformYaml, ReadsBackWhatItWrote) {
+  Transforms transforms = training_transforms({.size = 33,
+                                               .interpolation = Interpolation::kBicubic,
+                                               .auto_augment = true,
+                                               .color_jitter = 0.1,
+                                               .random_erase = 0.3});
+  transforms.insert(transforms.begin(),
+                    RandomResizedCrop{.size = 7, .scale = {0.1, 0.3}, .ratio = {1.0 / 3, 3}});
+  transforms.insert(transforms.begin(), RandomCrop{9, 4});
+  transforms.insert(transforms.begin(), ColorJitter{.hue = 0.2});
+  for (const Transform& transform : evaluation_transforms(8, 7))
+    if (!transform.get<Normalize>()) transforms.insert(transforms.begin(), transform);
+  const std::string text = write_transforms(transforms);
+  EXPECT_EQ(read_transforms(text, "recipe.yaml", true), transforms);
+  for (const TransformRow* row : transform_table())
+    EXPECT_THAT(text, HasSubstr("- type: " + std::string(row->name) + "\n"));
+}
+
 TEST(DeployYaml, RefusesBombs) {
   EXPECT_THAT(error_of(std::string(2 << 20, ' ')), HasSubstr("2097152 bytes"));
   for (char bracket : {'[', '{'})
@@ -136,7 +160,7 @@ TEST(DeployYaml, RefusesBombs) {
 
 TEST(DeployYaml, SurvivesDamage) {
   TempDir dir;
-  write_file(dir / "deploy.yaml", write_deploy_yaml(Preprocess(), "inference.pdmodel"));
+  write_file(dir / "deploy.yaml", write_deploy_yaml(evaluation_transforms(), "inference.pdmodel"));
   const std::string good = read_file(dir / "deploy.yaml");
   ASSERT_TRUE(reads(good, read));
   for (std::size_t size = 0; size < good.size(); ++size) reads(good.substr(0, size), read);

@@ -2,12 +2,13 @@
 
 #include <gmock/gmock.h>
 
-#include "data/batches.h"
+#include "data/classification.h"
 #include "data/loader.h"
 #include "octet/error.h"
 #include "support/damage.h"
 #include "support/idx_files.h"
 #include "support/temp_dir.h"
+#include "support/transformed.h"
 
 namespace octet {
 namespace {
@@ -94,12 +95,12 @@ TEST(Idx, DamagedFilesAreErrors) {
 TEST(Idx, AFolderHasTwoSplits) {
   Files files;
   const Dataset train = open_dataset(files.path(), "train"), val = open_dataset(files.path(), "val");
-  EXPECT_EQ(train.samples.size(), 12u);
+  EXPECT_EQ(train.entries.size(), 12u);
   EXPECT_EQ(train.class_count(), 12);
-  EXPECT_EQ(val.samples.size(), 3u);
-  EXPECT_EQ(val.samples[2].label, 2);
-  EXPECT_EQ(val.samples[2].row, 2);
-  EXPECT_EQ(val.load(val.samples[2]).pixels, val.idx->picture(2).pixels);
+  EXPECT_EQ(val.entries.size(), 3u);
+  EXPECT_EQ(val.entries[2].label, 2);
+  EXPECT_EQ(val.entries[2].row, 2);
+  EXPECT_EQ(val.load(val.entries[2]).image.pixels, val.idx->picture(2).pixels);
 }
 
 TEST(Idx, WhatAFolderLacksIsNamed) {
@@ -116,26 +117,26 @@ TEST(Idx, WhatAFolderLacksIsNamed) {
 TEST(Idx, BatchesArePreprocessedPictures) {
   Files files;
   const Dataset dataset = open_dataset(files.path(), "train");
-  const Preprocess preprocess{.resize_size = 10, .crop_size = 8};
-  BatchReader reader(dataset, preprocess, {.batch_size = 12, .workers = 2});
-  const std::optional<Batch> batch = reader.next();
+  const Transforms transforms = evaluation_transforms(10, 8);
+  Loader loader(dataset, transforms, {.batch_size = 12, .workers = 2});
+  const std::optional<Batch> batch = loader.next();
   ASSERT_TRUE(batch);
   EXPECT_EQ(batch->pixels.shape(), (Shape{12, 3, 8, 8}));
-  const Tensor one = preprocess_images({dataset.idx->picture(11)}, preprocess);
+  const Tensor one = transformed(dataset.idx->picture(11), transforms);
   EXPECT_TRUE(std::ranges::equal(batch->pixels.data<float>().last(192), one.data<float>()));
   // Processes that share the work.
-  BatchReader second(dataset, preprocess, {.batch_size = 6, .shard = Shard{1, 2}});
+  Loader second(dataset, transforms, {.batching = Batching::kFixed, .batch_size = 6, .shard = {1, 2}});
   EXPECT_THAT(second.next()->labels, ElementsAre(6, 7, 8, 9, 10, 11));
   EXPECT_FALSE(second.next());
 }
 
 TEST(Idx, CanBeTrainedOn) {
   Files files;
-  const TrainTransform transform{.size = 6, .random_resized_crop = false, .pad = 2};
-  TrainLoader loader(open_dataset(files.path(), "train"), transform, {.batch_size = 4});
+  Loader loader(open_dataset(files.path(), "train"), training_transforms({.size = 6, .pad = 2}),
+                {.batching = Batching::kFull, .batch_size = 4, .seed = 0});
   loader.start_epoch(0);
   int batches = 0;
-  for (; std::optional<TrainBatch> batch = loader.next(); ++batches)
+  for (; std::optional<Batch> batch = loader.next(); ++batches)
     EXPECT_EQ(batch->pixels.shape(), (Shape{4, 3, 6, 6}));
   EXPECT_EQ(batches, 3);
 }

@@ -1,5 +1,6 @@
 # Pixels and preprocessing against real Pillow, OpenCV and Paddle.
 add_executable(octet_image_tool ${CMAKE_CURRENT_LIST_DIR}/../tools/image_tool.cc)
+target_include_directories(octet_image_tool PRIVATE ${CMAKE_CURRENT_LIST_DIR}/..)
 target_link_libraries(octet_image_tool PRIVATE octet_internal)
 
 add_test(NAME pillow COMMAND ${OCTET_PYTHON} ${CMAKE_CURRENT_LIST_DIR}/pillow_test.py)

@@ -18,10 +18,10 @@ TEST(TipcLiteData, IsADataSetOfSeveralClasses) {
   for (const char* split : {"train", "val"}) {
     const Dataset dataset = open_dataset(dir / "lite_data", split);
     EXPECT_THAT(dataset.classes, ElementsAre("checks", "discs", "rings", "stripes"));
-    EXPECT_EQ(dataset.samples.size(), 16u);
-    for (const Sample& sample : dataset.samples) {
-      EXPECT_EQ(sample.path.extension(), ".jpg");
-      EXPECT_GE(dataset.load(sample).width, 256);
+    EXPECT_EQ(dataset.entries.size(), 16u);
+    for (const Entry& entry : dataset.entries) {
+      EXPECT_EQ(entry.path.extension(), ".jpg");
+      EXPECT_GE(dataset.load(entry).image.width, 256);
     }
   }
 }

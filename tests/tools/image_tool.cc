@@ -14,10 +14,11 @@
 #include <vector>
 
 #include "base/error.h"
+#include "data/classification.h"
 #include "data/image.h"
 #include "data/pixel_ops.h"
-#include "data/preprocess.h"
 #include "data/resample.h"
+#include "support/transformed.h"
 #include "tensor/npy.h"
 
 namespace octet {
@@ -53,11 +54,9 @@ void run(const std::vector<std::string>& args) {
     apply(parse_pixel_op(args.at(2)), std::stod(args.at(3)), image);
     save_npy(args.at(4), to_tensor(image));
   } else if (command == "preprocess") {
-    Preprocess preprocess;
-    preprocess.resize_size = std::stoi(args.at(2));
-    preprocess.crop_size = std::stoi(args.at(3));
-    preprocess.interpolation = parse_interpolation(args.at(4));
-    save_npy(args.at(5), preprocess_images({image}, preprocess));
+    const Transforms transforms =
+        evaluation_transforms(std::stoi(args.at(2)), std::stoi(args.at(3)), parse_interpolation(args.at(4)));
+    save_npy(args.at(5), transformed(image, transforms));
   } else {
     fail("no command '{}'", command);
   }

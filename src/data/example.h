@@ -1,0 +1,43 @@
+#pragma once
+#include <cstdint>
+#include <span>
+#include <variant>
+#include <vector>
+
+#include "data/image.h"
+
+namespace octet {
+
+// The class of every pixel of a picture: rows from the top without padding, as in Image.
+struct Mask {
+  static constexpr int kChannels = 1;
+  static constexpr std::uint8_t kIgnored = 255;  // no class: neither learned nor counted
+
+  Mask() = default;
+  Mask(int w, int h)
+      : width(w), height(h), pixels(static_cast<std::size_t>(w) * static_cast<std::size_t>(h), kIgnored) {}
+
+  const std::uint8_t* row(int y) const { return pixels.data() + stride() * static_cast<std::size_t>(y); }
+  std::uint8_t* row(int y) { return pixels.data() + stride() * static_cast<std::size_t>(y); }
+  std::size_t stride() const { return static_cast<std::size_t>(width); }
+
+  int width = 0;
+  int height = 0;
+  std::vector<std::uint8_t> pixels;
+};
+
+// What a network should answer: nothing is known, a class, or a class for each pixel.
+using Target = std::variant<std::monostate, std::int64_t, Mask>;
+
+// A picture and its target, on their way from the data set into a batch.
+struct Example {
+  Image image;
+  Target target = {};
+  // Once the picture is normalised: height x width values of red, then of green, then of blue. The memory is
+  // that of the batch.
+  std::span<float> planes = {};
+
+  Mask* mask() { return std::get_if<Mask>(&target); }  // nullptr: the target is no mask
+};
+
+}  // namespace octet

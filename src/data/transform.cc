@@ -1,0 +1,71 @@
+#include "data/transform.h"
+
+#include "base/error.h"
+#include "data/transforms/auto_augment.h"
+#include "data/transforms/color_jitter.h"
+#include "data/transforms/flip.h"
+#include "data/transforms/normalize.h"
+#include "data/transforms/random_crop.h"
+#include "data/transforms/random_erasing.h"
+#include "data/transforms/resize.h"
+
+namespace octet {
+
+namespace {
+
+constexpr const TransformRow* kTransforms[] = {
+    &ResizeShort::kRow,          &CenterCrop::kRow,  &RandomResizedCrop::kRow, &RandomCrop::kRow,
+    &RandomHorizontalFlip::kRow, &AutoAugment::kRow, &ColorJitter::kRow,       &Normalize::kRow,
+    &RandomErasing::kRow,
+};
+
+}  // namespace
+
+std::span<const TransformRow* const> transform_table() {
+  return kTransforms;
+}
+
+void check_next(const Transforms& before, const Transform& next) {
+  const bool is_normalized = find<Normalize>(before) != nullptr;
+  if (is_normalized != (next.row().input == TransformRow::Input::kPlanes))
+    fail("transforms must come in the order of what they work on: {} can't be {} Normalize", next.row().name,
+         is_normalized ? "behind" : "before");
+  next.check();
+}
+
+void check_transforms(const Transforms& transforms) {
+  Transforms before;
+  for (const Transform& transform : transforms) {
+    check_next(before, transform);
+    before.push_back(transform);
+  }
+  if (!find<Normalize>(transforms))
+    fail("'transforms' has no Normalize; one with mean [0, 0, 0] and std [1, 1, 1] gives pixels in [0, 1]");
+}
+
+PreparedTransforms::PreparedTransforms(const Transforms& transforms) {
+  check_transforms(transforms);
+  for (const Transform& transform : transforms) {
+    const CenterCrop* crop = transform.get<CenterCrop>();
+    const ResizeShort* resize = pixels_.empty() ? nullptr : pixels_.back().get<ResizeShort>();
+    if (crop && resize)
+      pixels_.back() = ResizeShortAndCenterCrop{*resize, *crop};
+    else if (transform.get<Normalize>() || !planes_.empty())
+      planes_.push_back(transform);
+    else
+      pixels_.push_back(transform);
+  }
+}
+
+void PreparedTransforms::apply_to_pixels(Example& example, Random& random) const {
+  for (const Transform& transform : pixels_) transform.apply(example, random);
+}
+
+void PreparedTransforms::apply_to_planes(Example& example, Random& random, std::span<float> planes) const {
+  check(planes.size() == example.image.pixels.size(),
+        "a picture's planes hold as many values as the picture");
+  example.planes = planes;
+  for (const Transform& transform : planes_) transform.apply(example, random);
+}
+
+}  // namespace octet
