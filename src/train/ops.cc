@@ -5,7 +5,7 @@
 #include <limits>
 
 #include "base/random.h"
-#include "graph/op_table.h"
+#include "graph/activation.h"
 #include "graph/ops/geometry.h"
 #include "graph/ops/infer.h"
 #include "graph/ops/resolve.h"
@@ -453,6 +453,32 @@ at::Tensor arg_max(const Call& call) {
   return y.reshape(Infos(call).output_shape(call.node)).to(scalar_type(dtype));
 }
 
+// function(x[i], args) for each number.
+at::Tensor map(const at::Tensor& x, float (*function)(float, const ActivationArgs&),
+               const ActivationArgs& args) {
+  const at::Tensor from = x.to(at::kCPU, at::kFloat).contiguous();
+  at::Tensor to = at::empty_like(from);
+  const float* in = from.const_data_ptr<float>();
+  float* out = to.data_ptr<float>();
+  at::parallel_for(0, from.numel(), 1 << 14, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i) out[i] = function(in[i], args);
+  });
+  return to.to(x.options());
+}
+
+struct TableActivation : torch::autograd::Function<TableActivation> {
+  static at::Tensor forward(torch::autograd::AutogradContext* context, const at::Tensor& x, const Node* node) {
+    const ActivationFunction& function = *find_activation(node->op);
+    const ActivationArgs args = activation_args(function, *node);
+    context->save_for_backward({map(x, function.gradient, args)});
+    return map(x, function.value, args);
+  }
+  static torch::autograd::variable_list backward(torch::autograd::AutogradContext* context,
+                                                 torch::autograd::variable_list gradients) {
+    return {gradients[0] * context->get_saved_variables()[0], {}};
+  }
+};
+
 template <at::Tensor (*Function)(const Call&)>
 std::vector<at::Tensor> one(const Call& call) {
   return {Function(call)};
@@ -520,9 +546,14 @@ constexpr Row kOperations[] = {
 
 }  // namespace
 
+std::vector<at::Tensor> table_activation(const Call& call) {
+  return {TableActivation::apply(call.x(), &call.node)};
+}
+
 Operation find_operation(std::string_view op) {
   const auto* row = std::ranges::find(kOperations, op, &Row::op);
-  return row == std::end(kOperations) ? nullptr : row->operation;
+  if (row != std::end(kOperations)) return row->operation;
+  return find_activation(op) ? table_activation : nullptr;
 }
 
 std::vector<std::string_view> operations() {

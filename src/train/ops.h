@@ -33,6 +33,10 @@ struct Call {
 
 using Operation = std::vector<at::Tensor> (*)(const Call& call);
 
+// An activation function of graph/activation.h by the value and gradient of its row: what those run through of
+// which libtorch has no routine.
+std::vector<at::Tensor> table_activation(const Call& call);
+
 // Null: libtorch can't do this one. batch_norm is the network's own, for it has a state.
 Operation find_operation(std::string_view op);
 std::vector<std::string_view> operations();

@@ -4,7 +4,7 @@
 
 #include <set>
 
-#include "graph/op_table.h"
+#include "graph/activation.h"
 #include "train/convert.h"
 #include "train/op_cases.h"
 #include "train/quantization.h"
@@ -58,6 +58,27 @@ TEST(TrainOps, EveryOpHasACounterpartOrSaysThatItIsNotTrainable) {
     const bool has_one = find_operation(spec.name) || find_quantization(spec.name) ||
                          spec.name == "batch_norm";  // the network's own: it has statistics
     EXPECT_EQ(has_one, spec.trainable) << spec.name;
+  }
+}
+
+// A new activation function trains by its row alone; those that libtorch has tell whether that is right.
+TEST(TrainOps, ActivationsByTheirRowAreLibtorchs) {
+  for (const OpCase& c : op_cases()) {
+    if (!find_activation(c.op)) continue;
+    SCOPED_TRACE(c.op + ": " + c.name);
+    const Graph graph = one_node(c.op, c.inputs, c.attrs, c.outputs);
+    const at::Tensor upstream = at::rand(to_torch(c.inputs[0]).sizes());
+    at::Tensor results[2], gradients[2];
+    for (int i : {0, 1}) {
+      const at::Tensor x = to_torch(c.inputs[0]).clone().set_requires_grad(true);
+      const std::vector<at::Tensor> inputs = {x};
+      const Call call{.node = graph.nodes[0], .inputs = inputs};
+      results[i] = (i == 0 ? find_operation(c.op)(call) : table_activation(call))[0];
+      results[i].backward(upstream);
+      gradients[i] = x.grad();
+    }
+    EXPECT_TRUE(at::allclose(results[0], results[1], 1e-5, 1e-6));
+    EXPECT_TRUE(at::allclose(gradients[0], gradients[1], 1e-4, 1e-5));
   }
 }
 
