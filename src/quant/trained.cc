@@ -36,13 +36,11 @@ std::vector<float> folded_factors(const Tensor& before, const Tensor& after, std
 
 // The trained integers, with the factors of folding in their scales.
 QuantizedWeight fold(const QuantizedWeight& weight, const std::vector<float>& factors, std::int64_t axis) {
-  QuantizedWeight result{weight.integers.clone(),
-                         Tensor(DType::kFloat32, {static_cast<std::int64_t>(factors.size())}), axis,
-                         weight.bits};
-  auto scales = result.abs_max.mutable_data<float>();
-  auto old = weight.abs_max.data<float>();
+  const Quantization& old = weight.quantization;
+  std::vector<float> abs_max;
   for (std::size_t c = 0; c < factors.size(); ++c)
-    scales[c] = std::max(old[old.size() == 1 ? 0 : c] * std::fabs(factors[c]), 1e-30f);
+    abs_max.push_back(std::max(old.abs_max(c) * std::fabs(factors[c]), 1e-30f));
+  QuantizedWeight result{weight.integers.clone(), Quantization::of_abs_max(abs_max, old.bits, axis)};
   auto integers = result.integers.mutable_data<std::int8_t>();
   for_channels(result.integers.shape(), axis, [&](std::size_t c, std::size_t begin, std::size_t end) {
     if (factors[c] >= 0) return;
@@ -91,9 +89,8 @@ Graph deployable(Graph graph, const std::vector<TrainedLayer>& layers, bool onnx
   infer_shapes(graph);
 
   InsertionPoints points;
-  std::map<ValueId, float> thresholds;
+  std::map<ValueId, Quantization> activations;
   std::map<ValueId, QuantizedWeight> weights;
-  InsertOptions options{.onnx_format = onnx_format};
   for (const TrainedLayer& layer : layers) {
     for (int i = 0; i < static_cast<int>(graph.nodes.size()); ++i) {
       const Node& node = graph.nodes[static_cast<std::size_t>(i)];
@@ -101,15 +98,16 @@ Graph deployable(Graph graph, const std::vector<TrainedLayer>& layers, bool onnx
       if (axis < 0 || graph.value(node.inputs[1]).name != layer.weight) continue;
       points.layers.push_back({.node = i, .axis = axis});
       points.inputs.insert({i, 0});
-      float& threshold = thresholds[node.inputs[0]];
-      threshold = std::max(threshold, layer.input_abs_max);
-      options.tensor_bits[node.inputs[0]] = layer.input_bits;
+      const auto known = activations.find(node.inputs[0]);
+      const float before_it = known == activations.end() ? 0 : known->second.abs_max();
+      activations[node.inputs[0]] =
+          Quantization::of_abs_max(std::max(before_it, layer.input_abs_max), layer.input_bits);
       const Tensor& folded = graph.value(node.inputs[1]).constant;
       weights[node.inputs[1]] =
           fold(layer.quantized, folded_factors(before.at(layer.weight), folded, axis), axis);
     }
   }
-  insert_quantization(graph, points, thresholds, weights, options);
+  insert_quantization(graph, points, activations, weights, onnx_format);
   infer_shapes(graph);
   return graph;
 }
@@ -132,9 +130,10 @@ std::vector<TrainedLayer> trained_layers(const Graph& graph, const paddle::State
     const std::int64_t channels = weight.shape[static_cast<std::size_t>(axis)];
     if (scale.dtype() != DType::kFloat32 || (scale.size() != 1 && scale.size() != channels))
       fail("{}._fake_quant_weight._scale has {} elements, expected 1 or {}", name, scale.size(), channels);
-    layer.quantized =
-        quantize_weight(weight.constant, scale.size() == 1 ? -1 : axis,
-                        bits_in(state, name + "._fake_quant_weight._bits"), scale.reshaped({scale.size()}));
+    layer.quantized = quantize_weight(
+        weight.constant,
+        Quantization::of_abs_max(scale.data<float>(), bits_in(state, name + "._fake_quant_weight._bits"),
+                                 scale.size() == 1 ? -1 : axis));
     layers.push_back(std::move(layer));
   }
   return layers;
