@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "graph/quantization.h"
+
 namespace octet {
 
 Epilogue read_epilogue(const Node& node, const Tensor* out_scale) {
@@ -34,8 +36,7 @@ Epilogue read_epilogue(const Node& node, const Tensor* out_scale) {
                  [](double arg) { return static_cast<float>(arg); });
   if (out_scale) {
     epilogue.quantizes = true;
-    epilogue.quantizer = Quantizer::of_abs_max(out_scale->data<float>()[0], attr<int>(node, "bits"),
-                                               attr<std::string>(node, "rounding") == "away");
+    epilogue.quantizer = Quantizer(quantization_of(node, *out_scale, nullptr));
   }
   return epilogue;
 }

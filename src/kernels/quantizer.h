@@ -6,6 +6,8 @@
 // (paddle/phi/kernels/funcs/fake_quantize_functor.h), so that the integers are the same.
 namespace octet {
 
+struct Quantization;  // graph/quantization.h; not included, for this is compiled for each instruction set
+
 // Half away from zero, like std::round, but of instructions that vectorise: 0.49999997 is the largest float
 // below a half, so nothing below a half is carried over.
 inline float round_away(float x) {
@@ -25,19 +27,8 @@ struct Quantizer {
   float low = 0, high = 0;  // the range of the integers
   bool away = false, by_step = false;
 
-  static Quantizer of_abs_max(float abs_max, int bits, bool away) {
-    Quantizer q = range(bits, away);
-    q.multiplier = q.high * inverse_of(abs_max);
-    q.clip = abs_max;
-    return q;
-  }
-  static Quantizer of_step(float step, float zero_point, int bits, bool away) {
-    Quantizer q = range(bits, away);
-    q.by_step = true;
-    q.step = step;
-    q.zero_point = zero_point;
-    return q;
-  }
+  Quantizer() = default;
+  explicit Quantizer(const Quantization& how, std::size_t channel = 0);
 
   float operator()(float x) const {
     if (by_step) return bound((away ? round_away(x / step) : std::nearbyint(x / step)) + zero_point);
@@ -54,13 +45,6 @@ struct Quantizer {
   }
 
  private:
-  static Quantizer range(int bits, bool away) {
-    Quantizer q;
-    q.high = static_cast<float>((1 << (bits - 1)) - 1);
-    q.low = -q.high - 1;
-    q.away = away;
-    return q;
-  }
   float bound(float q) const {
     q = q > high ? high : q;
     return q < low ? low : q;

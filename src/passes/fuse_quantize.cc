@@ -1,5 +1,6 @@
 #include <map>
 
+#include "graph/quantization.h"
 #include "passes/epilogues.h"
 #include "passes/passes.h"
 
@@ -7,12 +8,11 @@ namespace octet {
 
 namespace {
 
-bool fits_epilogue(const Graph& graph, const Node& node) {
-  if (node.op != "quantize" || attr<std::string>(node, "dtype") != "int8") return false;
-  if (attr<std::string>(node, "unit") != "abs_max" || attr<std::int64_t>(node, "bits") > 8) return false;
-  const Value& scale = graph.value(input_of(node, "scale"));
-  // One scale for all, also where an axis is named.
-  return scale.is_constant() && scale.dtype == DType::kFloat32 && scale.constant.size() == 1;
+// How a quantize node quantizes, if an epilogue can do that.
+std::optional<Quantization> for_epilogue(const Graph& graph, const Node& node) {
+  if (node.op != "quantize") return std::nullopt;
+  std::optional<Quantization> found = quantization_of(graph, node);
+  return found && has_integer_kernels(*found) && found->is_per_tensor() ? found : std::nullopt;
 }
 
 }  // namespace
@@ -28,19 +28,15 @@ void fuse_quantize(Graph& graph) {
     std::size_t taken = 0;
     for (int index : uses.consumers(floats)) {
       Node& quantize = graph.nodes[static_cast<std::size_t>(index)];
-      if (quantize.op.empty() || !fits_epilogue(graph, quantize)) continue;
+      const std::optional<Quantization> found = for_epilogue(graph, quantize);
+      if (!found) continue;
       if (integers == kNoValue) {
         set_input(node, "out_scale", input_of(quantize, "scale"));
         node.attrs["bits"] = attr<std::int64_t>(quantize, "bits");
         node.attrs["rounding"] = attr<std::string>(quantize, "rounding");
         integers = quantize.outputs[0];
       } else {
-        float first = graph.value(input_of(node, "out_scale")).constant.aligned().data<float>()[0];
-        float scale = graph.value(input_of(quantize, "scale")).constant.aligned().data<float>()[0];
-        if (first != scale || attr<std::int64_t>(quantize, "bits") != attr<std::int64_t>(node, "bits") ||
-            attr<std::string>(quantize, "rounding") != attr<std::string>(node, "rounding") ||
-            uses.is_output(quantize.outputs[0]))
-          continue;
+        if (found != quantization_of(graph, node) || uses.is_output(quantize.outputs[0])) continue;
         same[quantize.outputs[0]] = integers;
       }
       quantize = Node{};

@@ -1,3 +1,4 @@
+#include "graph/quantization.h"
 #include "passes/epilogues.h"
 #include "passes/passes.h"
 
@@ -33,16 +34,12 @@ std::vector<Shape> shapes_at(const Graph& graph, std::int64_t size) {
 void use_integers(const Graph& graph, const std::vector<Node*>& maker, Node& layer) {
   const Node* dequantize = maker[static_cast<std::size_t>(input_of(layer, "residual"))];
   if (!spec_of(layer).is_integer || !dequantize || dequantize->op != "dequantize") return;
-  const Tensor& scale = graph.value(input_of(*dequantize, "scale")).constant;
-  std::int64_t bits = attr<std::int64_t>(*dequantize, "bits");
-  if (graph.value(dequantize->inputs[0]).dtype != DType::kInt8 || scale.empty() || scale.size() != 1 ||
-      scale.dtype() != DType::kFloat32 || attr<std::string>(*dequantize, "unit") != "abs_max" || bits < 2 ||
-      bits > 8)
-    return;
-  double step = static_cast<double>(scale.aligned().data<float>()[0]) / ((1 << (bits - 1)) - 1);
-  if (static_cast<float>(step) <= 0) return;
+  const std::optional<Quantization> scale = quantization_of(graph, *dequantize);
+  if (!scale || !has_integer_kernels(*scale) || !scale->is_per_tensor()) return;
+  const auto step = static_cast<float>(scale->step());
+  if (step <= 0) return;
   set_input(layer, "residual", dequantize->inputs[0]);
-  layer.attrs["residual_step"] = static_cast<double>(static_cast<float>(step));
+  layer.attrs["residual_step"] = static_cast<double>(step);
 }
 
 }  // namespace

@@ -1,3 +1,4 @@
+#include "graph/quantization.h"
 #include "passes/epilogues.h"
 #include "passes/passes.h"
 
@@ -7,10 +8,11 @@ namespace {
 
 // The largest of some quantized numbers is the largest of them, quantized, if 0 stays 0 and the least integer
 // is what a window of padding alone gives.
-bool fits(const Node& quantize) {
-  return quantize.op == "quantize" && attr<std::string>(quantize, "dtype") == "int8" &&
-         attr<std::string>(quantize, "unit") == "abs_max" && attr<std::int64_t>(quantize, "bits") == 8 &&
-         attr<std::string>(quantize, "rounding") == "even" && attr<std::int64_t>(quantize, "axis") < 0;
+bool fits(const Graph& graph, const Node& quantize) {
+  if (quantize.op != "quantize") return false;
+  const std::optional<Quantization> found = quantization_of(graph, quantize);
+  return found && has_integer_kernels(*found) && found->bits == 8 && found->is_per_tensor() &&
+         found->rounding == Rounding::kEven;
 }
 
 }  // namespace
@@ -21,7 +23,7 @@ void hoist_quantize(Graph& graph) {
     const OpSpec& spec = spec_of(pool);
     if (spec.kind != OpKind::kPool || spec.is_integer || !keeps_values(pool)) continue;
     Node* quantize = only_reader(graph, uses, pool);
-    if (!quantize || !fits(*quantize) || !uses.only_for_one(pool.inputs[0])) continue;
+    if (!quantize || !fits(graph, *quantize) || !uses.only_for_one(pool.inputs[0])) continue;
     ValueId x = pool.inputs[0], between = pool.outputs[0], y = quantize->outputs[0];
     // The value between them is now the quantized image.
     graph.value(between).dtype = DType::kInt8;

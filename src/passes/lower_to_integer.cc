@@ -2,6 +2,7 @@
 #include <optional>
 
 #include "graph/op_table.h"
+#include "graph/quantization.h"
 #include "passes/passes.h"
 #include "passes/uses.h"
 
@@ -9,12 +10,10 @@ namespace octet {
 
 namespace {
 
-// A dequantize node whose input is int8.
+// What a dequantize node reads: integers that the integer kernels can compute with.
 struct Dequantized {
   ValueId integers = kNoValue;
-  Tensor scale;
-  std::int64_t axis = -1;
-  double levels = 127;
+  Quantization scale;
 };
 
 class Lowering {
@@ -40,28 +39,26 @@ class Lowering {
     int producer = uses_.producer(id);
     if (producer < 0) return std::nullopt;
     const Node& node = graph_.nodes[static_cast<std::size_t>(producer)];
-    if (node.op != "dequantize" || graph_.value(node.inputs[0]).dtype != DType::kInt8) return std::nullopt;
-    if (attr<std::string>(node, "unit") != "abs_max") return std::nullopt;
-    const Tensor& scale = graph_.value(input_of(node, "scale")).constant;
-    std::int64_t bits = attr<std::int64_t>(node, "bits");
-    if (scale.empty() || scale.dtype() != DType::kFloat32 || bits < 2 || bits > 8) return std::nullopt;
-    return Dequantized{node.inputs[0], scale.aligned(), attr<std::int64_t>(node, "axis"),
-                       static_cast<double>((1 << (bits - 1)) - 1)};
+    if (node.op != "dequantize") return std::nullopt;
+    std::optional<Quantization> scale = quantization_of(graph_, node);
+    if (!scale || !has_integer_kernels(*scale)) return std::nullopt;
+    return Dequantized{node.inputs[0], std::move(*scale)};
   }
 
   void lower_product(Node& layer, const OpSpec& spec) {
     if (!has_integer_form(layer)) return;
     std::optional<Dequantized> x = dequantized(layer.inputs[0]), w = dequantized(weights_of(layer));
-    if (!x || !w || x->scale.size() != 1) return;
+    if (!x || !w || !x->scale.is_per_tensor()) return;
     const Value& weight = graph_.value(w->integers);
     if (!weight.is_constant()) return;
     int axis = spec.channel_axis(layer, weight.shape);
     if (axis < 0 || (spec.kind == OpKind::kMatmul && weight.shape.size() != 2)) return;
     std::int64_t in_weight = weight.shape[static_cast<std::size_t>(axis)];
     std::int64_t channels = output_channels(layer, weight.shape);
-    bool per_channel = w->scale.size() == in_weight && (w->axis == axis || w->scale.size() == 1);
-    if (!per_channel && w->scale.size() != 1) return;
-    if (channels != in_weight && per_channel && in_weight > 1) return;  // groups with the same scales
+    if (!w->scale.is_per_tensor()) {
+      if (w->scale.axis != axis || static_cast<std::int64_t>(w->scale.steps.size()) != in_weight) return;
+      if (channels != in_weight) return;  // groups with the same scales
+    }
     ValueId bias = input_of(layer, "bias");
     layer = {.op = std::string(spec.integer_op),
              .inputs = {x->integers, w->integers, multiplier(*x, *w, channels, layer), bias},
@@ -73,7 +70,7 @@ class Lowering {
   void lower_elementwise(Node& node, const OpSpec& spec) {
     if (node.inputs.size() != 2) return;
     std::optional<Dequantized> x = dequantized(node.inputs[0]), y = dequantized(node.inputs[1]);
-    if (!x || !y || x->scale.size() != 1 || y->scale.size() != 1) return;
+    if (!x || !y || !x->scale.is_per_tensor() || !y->scale.is_per_tensor()) return;
     node.op = spec.integer_op;
     node.inputs = {x->integers, y->integers, step(*x, node, ".x_step"), step(*y, node, ".y_step")};
     node.source = -1;
@@ -81,9 +78,8 @@ class Lowering {
 
   // What one integer is worth.
   ValueId step(const Dequantized& x, const Node& node, const char* suffix) {
-    double value = static_cast<double>(x.scale.data<float>()[0]) / x.levels;
     return graph_.add_constant(graph_.value(node.outputs[0]).name + suffix,
-                               Tensor::of<float>({1}, {static_cast<float>(value)}));
+                               Tensor::of<float>({1}, {static_cast<float>(x.scale.step())}));
   }
 
   // An op that keeps the scale, between dequantize nodes and quantize nodes of one and the same scale: it
@@ -92,13 +88,12 @@ class Lowering {
     auto first = static_cast<std::size_t>(slot_of(spec, "x"));
     std::size_t last = is_variadic(spec.inputs[first]) ? node.inputs.size() : first + 1;
     std::vector<ValueId> integers;
-    std::optional<Dequantized> scale;
+    std::optional<Quantization> scale;
     for (std::size_t i = first; i < last; ++i) {
       std::optional<Dequantized> x = dequantized(node.inputs[i]);
-      if (!x || x->scale.size() != 1) return;
-      if (scale && !same_scale(*scale, *x)) return;
+      if (!x || !x->scale.is_per_tensor() || (scale && *scale != x->scale)) return;
       integers.push_back(x->integers);
-      scale = x;
+      scale = x->scale;
     }
     ValueId made = node.outputs[0];
     if (!scale || uses_.is_output(made) || uses_.consumers(made).empty()) return;
@@ -114,18 +109,12 @@ class Lowering {
     }
   }
 
-  static bool same_scale(const Dequantized& a, const Dequantized& b) {
-    return a.levels == b.levels && a.scale.data<float>()[0] == b.scale.data<float>()[0];
-  }
-
-  bool quantizes_as(const Node& node, const Dequantized& x) const {
-    if (node.op != "quantize" || attr<std::string>(node, "dtype") != "int8" ||
-        attr<std::string>(node, "unit") != "abs_max")
-      return false;
-    const Tensor& scale = graph_.value(input_of(node, "scale")).constant;
-    return scale.size() == 1 && !scale.empty() && scale.dtype() == DType::kFloat32 &&
-           scale.aligned().data<float>()[0] == x.scale.data<float>()[0] &&
-           static_cast<double>((1 << (attr<std::int64_t>(node, "bits") - 1)) - 1) == x.levels;
+  // Integers stay as they are on their way through floats, however halves are rounded.
+  bool quantizes_as(const Node& node, const Quantization& scale) const {
+    if (node.op != "quantize") return false;
+    std::optional<Quantization> found = quantization_of(graph_, node);
+    if (found) found->rounding = scale.rounding;
+    return found == scale;
   }
 
   // Whether the integer op can do what the attributes say: qmatmul neither transposes x nor scales.
@@ -148,15 +137,11 @@ class Lowering {
     return attrs;
   }
 
-  // What one unit of the integer sum is worth, a channel: the product of the two steps, rounded once.
+  // What one unit of the integer sum is worth, per channel.
   ValueId multiplier(const Dequantized& x, const Dequantized& w, std::int64_t channels, const Node& layer) {
     Tensor tensor(DType::kFloat32, {channels});
     auto out = tensor.mutable_data<float>();
-    auto scales = w.scale.data<float>();
-    double x_abs_max = static_cast<double>(x.scale.data<float>()[0]);
-    for (std::size_t c = 0; c < out.size(); ++c)
-      out[c] = static_cast<float>(x_abs_max * static_cast<double>(scales[scales.size() == 1 ? 0 : c]) /
-                                  (x.levels * w.levels));
+    for (std::size_t c = 0; c < out.size(); ++c) out[c] = product_of_steps(x.scale, w.scale, c);
     return graph_.add_constant(graph_.value(layer.outputs[0]).name + ".multiplier", tensor);
   }
 

@@ -1,4 +1,5 @@
 #include "graph/op_table.h"
+#include "graph/quantization.h"
 #include "passes/passes.h"
 #include "passes/uses.h"
 
@@ -8,11 +9,9 @@ namespace {
 
 // One scale, that is known, for the whole tensor; to or from int8.
 bool is_simple(const Graph& graph, const Node& node, std::string_view op) {
-  if (node.op != op || node.inputs.size() < 2) return false;
-  const Value& scale = graph.value(input_of(node, "scale"));
-  ValueId integers = op == "quantize" ? node.outputs[0] : node.inputs[0];
-  return scale.is_constant() && scale.constant.size() == 1 && graph.value(integers).dtype == DType::kInt8 &&
-         attr<std::string>(node, "unit") == "abs_max";
+  if (node.op != op) return false;
+  const std::optional<Quantization> found = quantization_of(graph, node);
+  return found && has_integer_kernels(*found) && found->is_per_tensor();
 }
 
 class Tables {
@@ -28,7 +27,6 @@ class Tables {
       const Node& before = graph_.nodes[static_cast<std::size_t>(producer)];
       Node& after = graph_.nodes[static_cast<std::size_t>(uses_.consumers(function.outputs[0])[0])];
       if (!is_simple(graph_, before, "dequantize") || !is_simple(graph_, after, "quantize")) continue;
-      if (attr<std::string>(after, "dtype") != "int8") continue;
       Tensor table;
       if (!make_table(before, function, after, &table)) continue;
       ValueId id = graph_.add_constant(graph_.value(after.outputs[0]).name + ".table", table);

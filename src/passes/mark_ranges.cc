@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "graph/activation.h"
+#include "graph/quantization.h"
 #include "passes/epilogues.h"
 #include "passes/passes.h"
 
@@ -37,9 +38,8 @@ class Ranges {
       if (const ActivationFunction* function = find_activation(attr<std::string>(node, "activation")))
         real =
             function->least(activation_args(*function, attr<std::vector<double>>(node, "activation_args")));
-      ValueId scale = input_of(node, "out_scale");
       if (node.outputs.size() > 1) least(node.outputs[1]) = real;
-      least(node.outputs[0]) = scale == kNoValue ? real : quantized(node, scale, real);
+      least(node.outputs[0]) = input_of(node, "out_scale") == kNoValue ? real : quantized(node, real);
       return;
     }
     for (ValueId id : node.outputs)
@@ -51,9 +51,8 @@ class Ranges {
     if (const ActivationFunction* function = find_activation(node.op))
       return function->least(activation_args(*function, node));
     if (node.op == "quantize")
-      return graph_.value(node.outputs[0]).dtype == DType::kInt8
-                 ? quantized(node, input_of(node, "scale"), least(node.inputs[0]))
-                 : kNoBound;
+      return graph_.value(node.outputs[0]).dtype == DType::kInt8 ? quantized(node, least(node.inputs[0]))
+                                                                 : kNoBound;
     switch (spec_of(node).range) {
       case ValueRange::kOfInputs:
         return least_input(node);
@@ -81,15 +80,13 @@ class Ranges {
   }
 
   // What a quantizer makes of `real`, rounded down.
-  double quantized(const Node& node, ValueId scale_id, double real) {
-    const Tensor& scale = graph_.value(scale_id).constant;
-    bool by_step = node.op == "quantize" && attr<std::string>(node, "unit") != "abs_max";
-    if (real == kNoBound || by_step || scale.empty() || scale.size() != 1) return -128;
+  double quantized(const Node& node, double real) {
+    const std::optional<Quantization> how = quantization_of(graph_, node);
+    if (real == kNoBound || !how || !has_integer_kernels(*how) || !how->is_per_tensor()) return -128;
     if (real >= 0) return 0;
-    double levels = static_cast<double>((1 << (attr<std::int64_t>(node, "bits") - 1)) - 1);
-    double abs_max = static_cast<double>(scale.aligned().data<float>()[0]);
+    const double abs_max = static_cast<double>(how->abs_max());
     if (!(abs_max > 1e-6)) return -128;
-    return std::max(-128.0, std::floor(real * levels / abs_max * 1.0001 - 0.5));
+    return std::max(-128.0, std::floor(real * how->qmax() / abs_max * 1.0001 - 0.5));
   }
 
   Graph& graph_;

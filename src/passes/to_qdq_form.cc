@@ -2,6 +2,7 @@
 #include <map>
 #include <optional>
 
+#include "graph/quantization.h"
 #include "passes/epilogues.h"
 #include "passes/passes.h"
 
@@ -65,7 +66,7 @@ class Rewriter {
 
     std::int64_t weight_bits = ranged ? 8 : attr<std::int64_t>(last, "bits");
     if (weight_bits < 2 || weight_bits > 8) return;
-    std::optional<ValueId> weight = int8_weight(weights_of(layer), (1 << (weight_bits - 1)) - 1);
+    std::optional<ValueId> weight = int8_weight(weights_of(layer), levels_of(static_cast<int>(weight_bits)));
     std::optional<ValueId> scale = ranged ? range_scale(last) : channel_scale(last, layer);
     if (!weight || !scale) return;
 
@@ -96,7 +97,7 @@ class Rewriter {
     return weights_[id] = made;
   }
 
-  // dequantize_sum keeps one scale a channel of the layer's output.
+  // dequantize_sum keeps one scale per channel of the layer's output.
   std::optional<ValueId> channel_scale(const Node& last, const Node& layer) {
     const Tensor& scale = graph_.value(input_of(last, "weight_scale")).constant;
     const Shape& weight = graph_.value(weights_of(layer)).shape;
@@ -107,11 +108,11 @@ class Rewriter {
     return last.inputs[1];
   }
 
-  // dequantize_range has the weight's one scale in its attribute: range = 127*127 / abs_max.
+  // dequantize_range has the weight's one scale in its attribute: range = qmax of both / abs_max.
   std::optional<ValueId> range_scale(const Node& last) {
     double range = attr<double>(last, "range");
     if (!(range > 0) || std::isinf(range)) return std::nullopt;
-    Tensor scale = Tensor::of<float>({1}, {static_cast<float>(127.0 * 127.0 / range)});
+    Tensor scale = Tensor::of<float>({1}, {static_cast<float>(double{levels_of(8)} * levels_of(8) / range)});
     return graph_.add_constant(graph_.value(last.outputs[0]).name + ".weight_scale", scale);
   }
 

@@ -74,9 +74,7 @@ class Rounder {
         if (!roundings.contains(n.inputs[1])) continue;
         const Tensor& exact = floats[n.inputs[0]];
         Tensor given = exact;
-        if (so_far)
-          given =
-              fake_quantized((*so_far)[n.inputs[0]], decisions_.thresholds.at(n.inputs[0]), decisions_.bits);
+        if (so_far) given = fake_quantized((*so_far)[n.inputs[0]], decisions_.activations.at(n.inputs[0]));
         roundings.at(n.inputs[1]).add(n, exact, given, static_cast<std::int64_t>(sample_.size()), pool_);
       }
     }

@@ -32,9 +32,9 @@ std::map<ValueId, std::vector<double>> find_corrections(const Graph& graph, cons
     runner.run(inputs);
     for (const Layer& layer : decisions.points.layers) {
       const Node& node = node_of(graph, layer);
-      auto threshold = decisions.thresholds.find(node.inputs[0]);
-      if (!layer.weights || threshold == decisions.thresholds.end()) continue;
-      Tensor found = alone_with(layer).run(runner[node.inputs[0]], threshold->second);
+      auto input = decisions.activations.find(node.inputs[0]);
+      if (!layer.weights || input == decisions.activations.end()) continue;
+      Tensor found = alone_with(layer).run(runner[node.inputs[0]], input->second.abs_max());
       shifts[node.outputs[0]].add(ShiftEstimate::means_of(runner[node.outputs[0]]),
                                   ShiftEstimate::means_of(found));
     }

@@ -47,16 +47,16 @@ void add_to_channels(Graph& graph, ValueId made, const std::vector<double>& numb
 }  // namespace
 
 void Decisions::use(const std::map<ValueId, Choice>& found) {
-  for (const auto& [id, choice] : found) thresholds[id] = choice.threshold;
+  for (const auto& [id, choice] : found) activations[id] = Quantization::of_abs_max(choice.threshold, bits);
   for (bool changed = true; changed;) {
     changed = false;
     for (const std::vector<ValueId>& group : points.same_threshold) {
       float largest = 0;
       for (ValueId id : group)
-        if (thresholds.contains(id)) largest = std::max(largest, thresholds[id]);
+        if (activations.contains(id)) largest = std::max(largest, activations[id].abs_max());
       for (ValueId id : group)
-        if (thresholds.contains(id) && thresholds[id] != largest) {
-          thresholds[id] = largest;
+        if (activations.contains(id) && activations[id].abs_max() != largest) {
+          activations[id] = Quantization::of_abs_max(largest, bits);
           changed = true;
         }
     }
@@ -65,9 +65,7 @@ void Decisions::use(const std::map<ValueId, Choice>& found) {
 
 Graph quantized_graph(const Graph& graph, const Decisions& decisions, bool onnx_format) {
   Graph quantized = graph;
-  insert_quantization(
-      quantized, decisions.points, decisions.thresholds, decisions.weights,
-      {.onnx_format = onnx_format, .bits = decisions.bits, .tensor_bits = decisions.tensor_bits});
+  insert_quantization(quantized, decisions.points, decisions.activations, decisions.weights, onnx_format);
   for (const auto& [made, numbers] : decisions.corrections)
     add_to_channels(quantized, made, numbers, graph.value(made).shape.size() == 4 ? 1 : -1);
   infer_shapes(quantized);

@@ -15,14 +15,13 @@ struct Choice {
 // All that makes an int8 model of a float graph, as far as it is decided; by the values of that graph.
 struct Decisions {
   InsertionPoints points;
-  int bits = 8;                                        // of activations,
-  std::map<ValueId, int> tensor_bits;                  // but for these
+  int bits = 8;                                        // of activations that a threshold is chosen for
   std::map<ValueId, Choice> choices;                   // who chose the threshold of a tensor
-  std::map<ValueId, float> thresholds;                 // what it became: some tensors share one
+  std::map<ValueId, Quantization> activations;         // what it became: some tensors share one
   std::map<ValueId, QuantizedWeight> weights;          // of layers
   std::map<ValueId, std::vector<double>> corrections;  // to be added to the channels of layers' outputs
 
-  // Sets the thresholds, and gives tensors that hand integers on the largest one among them.
+  // Sets `activations`, and gives tensors that hand integers on the largest threshold among them.
   void use(const std::map<ValueId, Choice>& choices);
 };
 

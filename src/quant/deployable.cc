@@ -63,8 +63,7 @@ Graph deployable(Graph graph, bool onnx_format) {
   std::map<ValueId, QuantizedWeight> integers;  // as are these
   for (const auto& [node, input, weight] : layers) {
     const ValueId x = input->inputs[0], w = weight->inputs[0];
-    decisions.thresholds[x] = range_of(graph, *input);
-    decisions.tensor_bits[x] = attr<int>(*input, "bits");
+    decisions.activations[x] = Quantization::of_abs_max(range_of(graph, *input), attr<int>(*input, "bits"));
     floats[w] = graph.value(w).constant.aligned();
     integers[w] = quantize_weight(floats[w], attr<std::int64_t>(*weight, "axis"), attr<int>(*weight, "bits"),
                                   graph.value(weight->inputs[1]).constant.aligned());

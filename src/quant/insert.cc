@@ -11,9 +11,13 @@ namespace {
 
 class Inserter {
  public:
-  Inserter(Graph& graph, const InsertionPoints& points, const std::map<ValueId, float>& thresholds,
-           const std::map<ValueId, QuantizedWeight>& weights, const InsertOptions& options)
-      : graph_(graph), points_(points), thresholds_(thresholds), weights_(weights), options_(options) {}
+  Inserter(Graph& graph, const InsertionPoints& points, const std::map<ValueId, Quantization>& activations,
+           const std::map<ValueId, QuantizedWeight>& weights, bool onnx_format)
+      : graph_(graph),
+        points_(points),
+        activations_(activations),
+        weights_(weights),
+        onnx_format_(onnx_format) {}
 
   void run() {
     std::vector<Node> nodes = std::move(graph_.nodes);
@@ -29,7 +33,7 @@ class Inserter {
     for (int i = 0; i < static_cast<int>(nodes.size()); ++i) {
       Node& node = nodes[static_cast<std::size_t>(i)];
       bool integer = layers.contains(i);
-      if (integer && !options_.onnx_format)
+      if (integer && !onnx_format_)
         add_older_layer(node);
       else
         add_node(i, node, integer);
@@ -38,7 +42,7 @@ class Inserter {
 
  private:
   bool can_quantize(int i, const Node& node) const {
-    return points_.inputs.contains({i, 0}) && thresholds_.contains(node.inputs[0]) &&
+    return points_.inputs.contains({i, 0}) && activations_.contains(node.inputs[0]) &&
            weights_.contains(node.inputs[1]);
   }
 
@@ -46,8 +50,8 @@ class Inserter {
     for (std::size_t slot = 0; slot < node.inputs.size(); ++slot) {
       ValueId id = node.inputs[slot];
       if (id == kNoValue || graph_.value(id).is_constant()) continue;
-      if (points_.inputs.contains({i, static_cast<int>(slot)}) && thresholds_.contains(id))
-        node.inputs[slot] = options_.onnx_format ? through_integers(id) : through_fake_quant(id);
+      if (points_.inputs.contains({i, static_cast<int>(slot)}) && activations_.contains(id))
+        node.inputs[slot] = onnx_format_ ? through_integers(id) : through_fake_quant(id);
     }
     if (integer) node.inputs[1] = dequantized_weight(node.inputs[1]);
     graph_.nodes.push_back(std::move(node));
@@ -55,9 +59,13 @@ class Inserter {
 
   std::string name(ValueId id) const { return graph_.value(id).name; }
 
-  std::int64_t bits_of(ValueId x) const {
-    auto it = options_.tensor_bits.find(x);
-    return it == options_.tensor_bits.end() ? options_.bits : it->second;
+  std::int64_t bits_of(ValueId x) const { return activations_.at(x).bits; }
+
+  // Paddle's numbers.
+  static Tensor abs_max_of(const Quantization& quantization) {
+    std::vector<float> abs_max;
+    for (std::size_t c = 0; c < quantization.steps.size(); ++c) abs_max.push_back(quantization.abs_max(c));
+    return Tensor::of<float>({static_cast<std::int64_t>(abs_max.size())}, abs_max);
   }
 
   ValueId derived(ValueId id, const std::string& suffix) {
@@ -68,7 +76,8 @@ class Inserter {
   ValueId scale_of(ValueId id) {
     auto [it, fresh] = scales_.emplace(id, kNoValue);
     if (fresh)
-      it->second = graph_.add_constant(name(id) + "@scale", Tensor::of<float>({1}, {thresholds_.at(id)}));
+      it->second =
+          graph_.add_constant(name(id) + "@scale", Tensor::of<float>({1}, {activations_.at(id).abs_max()}));
     return it->second;
   }
 
@@ -100,12 +109,14 @@ class Inserter {
     if (!fresh) return it->second;
     const QuantizedWeight& weight = weights_.at(id);
     ValueId floats = derived(id, ".quantized.dequantized");
-    ValueId scale = graph_.add_constant(name(id) + "@scale", weight.abs_max);
+    const Quantization& how = weight.quantization;
+    ValueId scale = graph_.add_constant(name(id) + "@scale", abs_max_of(how));
     ValueId integers = hold(id, weight.integers);
-    graph_.nodes.push_back({.op = "dequantize",
-                            .inputs = {integers, scale, zero_points(floats, weight.abs_max.size())},
-                            .outputs = {floats},
-                            .attrs = {{"bits", std::int64_t{weight.bits}}, {"axis", weight.axis}}});
+    graph_.nodes.push_back(
+        {.op = "dequantize",
+         .inputs = {integers, scale, zero_points(floats, static_cast<std::int64_t>(how.steps.size()))},
+         .outputs = {floats},
+         .attrs = {{"bits", std::int64_t{how.bits}}, {"axis", how.axis}}});
     return it->second = floats;
   }
 
@@ -124,6 +135,7 @@ class Inserter {
     ValueId x = node.inputs[0], weight_id = node.inputs[1], made = node.outputs[0];
     ValueId bias = node.inputs.size() > 2 ? node.inputs[2] : kNoValue;
     const QuantizedWeight& weight = weights_.at(weight_id);
+    const Quantization& how = weight.quantization;
     auto [it, fresh] = integers_.emplace(x, kNoValue);
     if (fresh) {
       it->second = derived(x, ".quantized");
@@ -144,20 +156,19 @@ class Inserter {
     graph_.nodes.push_back(std::move(node));
     ValueId back = bias == kNoValue ? made : derived(made, ".dequantized");
     Node dequantize{.op = "dequantize_sum", .inputs = {sum}, .outputs = {back}, .attrs = {}};
-    if (weight.axis < 0) {
+    if (how.axis < 0) {
       dequantize.op = "dequantize_range";
       dequantize.inputs.push_back(scale_of(x));
-      const double levels = static_cast<double>(weight.levels());
-      const double x_levels = levels_of(static_cast<int>(bits_of(x)));
-      dequantize.attrs["range"] = levels * x_levels / static_cast<double>(weight.abs_max.data<float>()[0]);
+      dequantize.attrs["range"] =
+          static_cast<double>(how.qmax()) * activations_.at(x).qmax() / static_cast<double>(how.abs_max());
     } else {
       auto [scale, first] = weight_scales_.emplace(weight_id, kNoValue);
-      if (first) scale->second = graph_.add_constant(name(weight_id) + "@scale", weight.abs_max);
+      if (first) scale->second = graph_.add_constant(name(weight_id) + "@scale", abs_max_of(how));
       dequantize.inputs.push_back(scale->second);
       dequantize.inputs.push_back(scale_of(x));
-      dequantize.attrs = {{"bits", std::int64_t{weight.bits}},
+      dequantize.attrs = {{"bits", std::int64_t{how.bits}},
                           {"x_bits", bits_of(x)},
-                          {"axis", weight.axis},
+                          {"axis", how.axis},
                           {"x_num_col_dims", columns}};
     }
     graph_.nodes.push_back(std::move(dequantize));
@@ -181,9 +192,9 @@ class Inserter {
 
   Graph& graph_;
   const InsertionPoints& points_;
-  const std::map<ValueId, float>& thresholds_;
+  const std::map<ValueId, Quantization>& activations_;
   const std::map<ValueId, QuantizedWeight>& weights_;
-  const InsertOptions& options_;
+  const bool onnx_format_;
   std::set<ValueId> read_as_float_;
   std::map<ValueId, ValueId> scales_, floats_, integers_, weight_scales_, held_;
 };
@@ -191,9 +202,9 @@ class Inserter {
 }  // namespace
 
 void insert_quantization(Graph& graph, const InsertionPoints& points,
-                         const std::map<ValueId, float>& thresholds,
-                         const std::map<ValueId, QuantizedWeight>& weights, const InsertOptions& options) {
-  Inserter(graph, points, thresholds, weights, options).run();
+                         const std::map<ValueId, Quantization>& activations,
+                         const std::map<ValueId, QuantizedWeight>& weights, bool onnx_format) {
+  Inserter(graph, points, activations, weights, onnx_format).run();
 }
 
 }  // namespace octet::quant

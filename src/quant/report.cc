@@ -36,8 +36,9 @@ std::map<ValueId, Comparison> compare(const Graph& graph, const Graph& quantized
 
 // The share of a tensor's elements that are clipped. What lies less than half a step beyond the threshold is
 // not changed more by clipping than others by rounding.
-double clipped_share(const Calibration& calibration, const std::string& name, double threshold, int bits) {
-  const double limit = threshold * (1 + 0.5 / levels_of(bits));
+double clipped_share(const Calibration& calibration, const std::string& name, double threshold,
+                     const Quantization& quantization) {
+  const double limit = threshold * (1 + 0.5 / quantization.qmax());
   auto second = calibration.second_pass.find(name);
   if (second == calibration.second_pass.end())
     return calibration.tensors.at(name).histogram.share_above(limit);
@@ -69,11 +70,12 @@ QuantizeReport make_report(const Graph& graph, const Decisions& decisions, const
     quality.op = paddle_type(graph, node_of(graph, layer));
     quality.input = graph.value(input).name;
     quality.algorithm = decisions.choices.at(input).method;
-    quality.threshold = static_cast<double>(decisions.thresholds.at(input));
+    quality.threshold = static_cast<double>(decisions.activations.at(input).abs_max());
     const TensorStatistics& seen = calibration.tensors.at(quality.input);
     quality.min = static_cast<double>(seen.min);
     quality.max = static_cast<double>(seen.max);
-    quality.clipped = clipped_share(calibration, quality.input, quality.threshold, decisions.bits);
+    quality.clipped =
+        clipped_share(calibration, quality.input, quality.threshold, decisions.activations.at(input));
     report.layers.push_back(std::move(quality));
     made_int.insert(layer.node);
   }

@@ -218,13 +218,14 @@ void OutputRounding::round(QuantizedWeight* weight, bool shift_is_free, ThreadPo
   }
   const std::int64_t channels = weight_.size() / columns_;
   const bool transposed = axis_ == 1;  // [K, N]: a channel is a column
-  const std::span<const float> floats = weight_.data<float>(), scales = weight->abs_max.data<float>();
+  const std::span<const float> floats = weight_.data<float>();
+  const Quantization& how = weight->quantization;
+  const auto levels = static_cast<float>(how.qmax());
   const std::span<std::int8_t> integers = weight->integers.mutable_data<std::int8_t>();
   const auto stride = static_cast<std::size_t>(transposed ? channels : 1);
   auto first = [&](std::int64_t o) { return static_cast<std::size_t>(transposed ? o : o * columns_); };
   auto channel = [&](std::int64_t o) {
-    return Channel{integers.data() + first(o), stride,
-                   scales[scales.size() == 1 ? 0 : static_cast<std::size_t>(o)] / weight->levels()};
+    return Channel{integers.data() + first(o), stride, how.abs_max(static_cast<std::size_t>(o)) / levels};
   };
   auto row = [&](Tensor& matrix, std::int64_t o) {
     return matrix.mutable_data<float>().subspan(static_cast<std::size_t>(o) * n, n);
@@ -243,7 +244,7 @@ void OutputRounding::round(QuantizedWeight* weight, bool shift_is_free, ThreadPo
                  -1, gradients.size());
   pool.parallel_for(channels, [&](std::int64_t o) {
     flip(channel(o), row(differences, o), row(gradients, o),
-         squares_.data() + static_cast<std::size_t>(o / (channels / groups_)) * size, weight->levels());
+         squares_.data() + static_cast<std::size_t>(o / (channels / groups_)) * size, levels);
   });
 }
 

@@ -69,12 +69,13 @@ std::vector<ValueId> layer_tensors(const Graph& graph, const InsertionPoints& po
   return {tensors.begin(), tensors.end()};
 }
 
-Tensor fake_quantized(const Tensor& x, float threshold, int bits) {
-  Quantizer quantizer = Quantizer::of_abs_max(threshold, bits, false);
+Tensor fake_quantized(const Tensor& x, const Quantization& how) {
+  const Quantizer quantizer(how);
   Tensor result(DType::kFloat32, x.shape());
   std::span<float> y = result.mutable_data<float>();
   quantize_run(x.data<float>().data(), x.size(), quantizer, y.data());
-  for (float& value : y) value = value * threshold / quantizer.high;
+  const float abs_max = how.abs_max();
+  for (float& value : y) value = value * abs_max / quantizer.high;
   return result;
 }
 

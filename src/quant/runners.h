@@ -54,6 +54,6 @@ std::vector<ValueId> layer_tensors(const Graph& graph, const InsertionPoints& po
                                    std::set<ValueId> tensors = {});
 
 // What becomes of a tensor that is quantized.
-Tensor fake_quantized(const Tensor& x, float threshold, int bits);
+Tensor fake_quantized(const Tensor& x, const Quantization& how);
 
 }  // namespace octet::quant

@@ -38,7 +38,7 @@ Graph from_layer_on(const Graph& graph, const Decisions& decisions, const Layer&
   InsertionPoints alone;
   alone.layers = {{0, layer.axis, true}};
   alone.inputs = {{0, 0}};
-  insert_quantization(rest, alone, decisions.thresholds, decisions.weights, {.bits = decisions.bits});
+  insert_quantization(rest, alone, decisions.activations, decisions.weights);
   infer_shapes(rest);
   return rest;
 }
@@ -95,7 +95,7 @@ std::map<ValueId, double> tensor_sqnr(const Graph& graph, const Decisions& decis
     runner.run(inputs);
     pool.parallel_for(static_cast<std::int64_t>(tensors.size()), [&](std::int64_t i) {
       ValueId id = tensors[static_cast<std::size_t>(i)];
-      Tensor found = fake_quantized(runner[id], decisions.thresholds.at(id), decisions.bits);
+      Tensor found = fake_quantized(runner[id], decisions.activations.at(id));
       comparers[static_cast<std::size_t>(i)].add(runner[id].data<float>(), found.data<float>());
     });
   }

@@ -82,8 +82,9 @@ Choices best_of_each(const Graph& graph, const Decisions& decisions,
     for (const auto& [id, list] : candidates) {
       if (judged.contains(id)) continue;
       for (std::size_t c = 0; c < list.size(); ++c)
-        errors[id][c] +=
-            relative_error(fake_quantized(runner[id], list[c].threshold, decisions.bits), runner[id]);
+        errors[id][c] += relative_error(
+            fake_quantized(runner[id], Quantization::of_abs_max(list[c].threshold, decisions.bits)),
+            runner[id]);
     }
   }
   Choices best;

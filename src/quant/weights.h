@@ -4,22 +4,18 @@
 
 namespace octet::quant {
 
-// Weights as integers, and what one of their units is worth: abs_max / levels.
+// Weights as integers, int8, and what these stand for.
 struct QuantizedWeight {
-  Tensor integers;  // int8
-  Tensor abs_max;   // float32, one, or one per channel
-  std::int64_t axis = -1;
-  int bits = 8;
-
-  float levels() const { return static_cast<float>(levels_of(bits)); }
+  Tensor integers;
+  Quantization quantization;
 };
 
 // Channels run along `axis`; -1: one scale for all. A channel of zeros, or of numbers too small to matter,
 // gets the smallest scale there is.
 QuantizedWeight quantize_weight(const Tensor& weight, std::int64_t axis, int bits);
 
-// The same with scales that are known: as many as there are channels, or one.
-QuantizedWeight quantize_weight(const Tensor& weight, std::int64_t axis, int bits, Tensor abs_max);
+// The same with steps that are known.
+QuantizedWeight quantize_weight(const Tensor& weight, Quantization quantization);
 
 // Back to float.
 Tensor dequantize_weight(const QuantizedWeight& weight);

@@ -38,7 +38,7 @@ TEST(BiasCorrection, TakesBackTheShiftOfALayer) {
   Graph graph = b.build({y});
   Decisions decisions;
   decisions.points = find_insertion_points(graph, {});
-  decisions.thresholds[x] = 1;
+  decisions.activations[x] = Quantization::of_abs_max(1, 8);
   ValueId w = graph.find_value("w");
   decisions.weights[w] = quantize_weight(graph.value(w).constant, 0, 3);  // 3 levels: 1.5 becomes 2, 0.75 1
   CalibrationSample sample = {{Tensor::of<float>({1, 2, 2, 2}, std::vector<float>(8, 1.0f))},

@@ -17,12 +17,12 @@ using ::testing::ElementsAre;
 struct Case {
   Graph graph;
   InsertionPoints points;
-  std::map<ValueId, float> thresholds;
+  std::map<ValueId, Quantization> activations;
   std::map<ValueId, QuantizedWeight> weights;
 
-  Graph inserted(const InsertOptions& options = {}) const {
+  Graph inserted(bool onnx_format = true) const {
     Graph result = graph;
-    insert_quantization(result, points, thresholds, weights, options);
+    insert_quantization(result, points, activations, weights, onnx_format);
     infer_shapes(result);
     verify(result);
     return result;
@@ -33,7 +33,8 @@ struct Case {
 Case case_of(Graph graph, std::int64_t axis = 0) {
   Case result{std::move(graph), {}, {}, {}};
   result.points = find_insertion_points(result.graph, {});
-  for (ValueId id : result.points.tensors(result.graph)) result.thresholds[id] = 2;
+  for (ValueId id : result.points.tensors(result.graph))
+    result.activations[id] = Quantization::of_abs_max(2, 8);
   for (const Layer& layer : result.points.layers) {
     ValueId id = node_of(result.graph, layer).inputs[1];
     result.weights[id] = quantize_weight(result.graph.value(id).constant, axis < 0 ? -1 : layer.axis, 8);
@@ -84,7 +85,7 @@ TEST(Insert, ATensorIsQuantizedOnceForAllWhoReadIt) {
   ValueId w = b.constant("w", ramp({4, 4, 1, 1}, 3));
   Case c = case_of(b.build({b.conv2d(x, w), b.conv2d(x, w, {.strides = {2, 2}})}));
   EXPECT_THAT(ops(c.inserted()), ElementsAre("quantize", "dequantize", "dequantize", "conv2d", "conv2d"));
-  Graph older = c.inserted({.onnx_format = false});
+  Graph older = c.inserted(false);
   EXPECT_THAT(ops(older), ElementsAre("quantize", "conv2d", "dequantize_sum", "conv2d", "dequantize_sum"));
 }
 
@@ -99,17 +100,17 @@ TEST(Insert, AWeightThatIsAlsoReadAsFloatStaysBesideItsIntegers) {
 
 TEST(Insert, TheOlderGenerationBringsSumsBack) {
   Case c = case_of(one_conv());
-  Graph found = c.inserted({.onnx_format = false});
+  Graph found = c.inserted(false);
   ASSERT_THAT(ops(found), ElementsAre("quantize", "conv2d", "dequantize_sum"));
   EXPECT_EQ(attr<std::string>(found.nodes[0], "rounding"), "away");
   EXPECT_EQ(named(found, "w").dtype, DType::kFloat32) << "integers held as floats";
   EXPECT_EQ(found.value(found.nodes[1].outputs[0]).name, "y.sum");
   EXPECT_EQ(found.value(found.nodes[2].outputs[0]).name, "y");
 
-  Graph one_scale = case_of(one_conv(), -1).inserted({.onnx_format = false});
+  Graph one_scale = case_of(one_conv(), -1).inserted(false);
   ASSERT_THAT(ops(one_scale), ElementsAre("quantize", "conv2d", "dequantize_range"));
   const double abs_max =
-      static_cast<double>(values<float>(case_of(one_conv(), -1).weights.begin()->second.abs_max)[0]);
+      static_cast<double>(case_of(one_conv(), -1).weights.begin()->second.quantization.abs_max());
   EXPECT_DOUBLE_EQ(attr<double>(one_scale.nodes[2], "range"), 127 * 127 / abs_max);
 }
 
@@ -119,14 +120,14 @@ TEST(Insert, OtherOpsReadFakeQuantInTheOlderGeneration) {
   ValueId y = b.relu(x);
   Case c = case_of(b.build({b.mul(x, y)}));
   c.points.inputs = {{1, 0}};
-  c.thresholds = {{x, 2}};
+  c.activations = {{x, Quantization::of_abs_max(2, 8)}};
   EXPECT_THAT(ops(c.inserted()), ElementsAre("relu", "quantize", "dequantize", "mul"));
-  EXPECT_THAT(ops(c.inserted({.onnx_format = false})), ElementsAre("relu", "fake_quant", "mul"));
+  EXPECT_THAT(ops(c.inserted(false)), ElementsAre("relu", "fake_quant", "mul"));
 }
 
 TEST(Insert, WhatHasNoThresholdOrNoIntegersStaysInFloat) {
   Case c = case_of(one_conv());
-  c.thresholds.clear();
+  c.activations.clear();
   EXPECT_THAT(ops(c.inserted()), ElementsAre("conv2d"));
   c = case_of(one_conv());
   c.weights.clear();
@@ -135,11 +136,11 @@ TEST(Insert, WhatHasNoThresholdOrNoIntegersStaysInFloat) {
 
 TEST(Insert, BitsAreOfTheTensor) {
   Case c = case_of(one_conv());
-  Graph found = c.inserted({.bits = 6, .tensor_bits = {{c.graph.inputs[0], 4}}});
+  c.activations[c.graph.inputs[0]] = Quantization::of_abs_max(2, 4);
+  Graph found = c.inserted();
   EXPECT_EQ(attr<int>(found.nodes[0], "bits"), 4);
   EXPECT_EQ(attr<int>(found.nodes[1], "bits"), 4);
   EXPECT_EQ(attr<int>(found.nodes[2], "bits"), 8) << "of the weight";
-  EXPECT_EQ(attr<int>(c.inserted({.bits = 6}).nodes[0], "bits"), 6);
 }
 
 }  // namespace

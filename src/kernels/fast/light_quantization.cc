@@ -1,3 +1,4 @@
+#include "graph/quantization.h"
 #include "kernels/fast/light.h"
 #include "kernels/quantizer.h"
 #include "kernels/ref/ref.h"
@@ -8,8 +9,7 @@ namespace {
 void quantize(const KernelArgs& args) {
   const float* x = args.inputs[0]->data<float>().data();
   std::int8_t* y = args.outputs[0].mutable_data<std::int8_t>().data();
-  Quantizer quantizer = Quantizer::of_abs_max(args.inputs[1]->data<float>()[0], attr<int>(args.node, "bits"),
-                                              attr<std::string>(args.node, "rounding") == "away");
+  const Quantizer quantizer(quantization_of(args.node, *args.inputs[1], nullptr));
   for_blocks(args.pool, args.outputs[0].size(), [&](std::int64_t begin, std::int64_t end) {
     args.simd->light.quantize(quantizer, x + begin, y + begin, end - begin);
   });
@@ -18,7 +18,7 @@ void quantize(const KernelArgs& args) {
 void dequantize(const KernelArgs& args) {
   const std::int8_t* x = args.inputs[0]->data<std::int8_t>().data();
   float* y = args.outputs[0].mutable_data<float>().data();
-  auto bound = static_cast<float>((1 << (attr<int>(args.node, "bits") - 1)) - 1);
+  auto bound = static_cast<float>(levels_of(attr<int>(args.node, "bits")));
   float abs_max = args.inputs[1]->data<float>()[0];
   for_blocks(args.pool, args.outputs[0].size(), [&](std::int64_t begin, std::int64_t end) {
     args.simd->light.dequantize(x + begin, abs_max, bound, y + begin, end - begin);

@@ -1,6 +1,8 @@
+#include <algorithm>
 #include <vector>
 
 #include "graph/ops/quantization.h"
+#include "graph/quantization.h"
 #include "kernels/blocks.h"
 #include "kernels/quantizer.h"
 #include "kernels/ref/ref.h"
@@ -27,28 +29,12 @@ void for_channels(const KernelArgs& args, const Tensor& x, std::int64_t axis, co
 }
 
 float bound_of(const KernelArgs& args, const char* bits) {
-  return static_cast<float>((1 << (attr<int>(args.node, bits) - 1)) - 1);
+  return static_cast<float>(levels_of(attr<int>(args.node, bits)));
 }
 
-// One scale, or one for each channel.
-std::span<const float> scales(const KernelArgs& args) {
-  auto all = args.inputs[1]->data<float>();
-  return attr<std::int64_t>(args.node, "axis") == -1 ? all.first(1) : all;
-}
-
-// As many zero points as there are scales, 0 where the input is absent.
-std::vector<float> zero_points(const Tensor* tensor, std::size_t count) {
-  if (!tensor) return std::vector<float>(count, 0.0f);
-  Tensor floats = tensor->cast(DType::kFloat32);
-  auto data = floats.data<float>();
-  return {data.begin(), data.begin() + static_cast<std::ptrdiff_t>(count)};
-}
-
-std::vector<Quantizer> quantizers(const KernelArgs& args, std::span<const float> abs_max) {
-  bool away = attr<std::string>(args.node, "rounding") == "away";
+std::vector<Quantizer> quantizers(const Quantization& how) {
   std::vector<Quantizer> result;
-  for (float value : abs_max)
-    result.push_back(Quantizer::of_abs_max(value, attr<int>(args.node, "bits"), away));
+  for (std::size_t channel = 0; channel < how.steps.size(); ++channel) result.emplace_back(how, channel);
   return result;
 }
 
@@ -57,20 +43,20 @@ void dequantize_in_place(float* y, std::int64_t begin, std::int64_t end, float a
   for (std::int64_t i = begin; i < end; ++i) y[i] = y[i] * abs_max / bound;
 }
 
-void quantize_floats(const KernelArgs& args, std::span<const float> abs_max, bool dequantize) {
+void quantize_floats(const KernelArgs& args, const Quantization& how, bool dequantize) {
   const float* x = args.inputs[0]->data<float>().data();
   float* y = args.outputs[0].mutable_data<float>().data();
-  std::vector<Quantizer> q = quantizers(args, abs_max);
-  float bound = bound_of(args, "bits");
+  std::vector<Quantizer> q = quantizers(how);
+  auto bound = static_cast<float>(how.qmax());
   for_channels(args, *args.inputs[0], attr<std::int64_t>(args.node, "axis"),
                [&](std::size_t channel, std::int64_t begin, std::int64_t end) {
                  quantize_run(x + begin, end - begin, q[channel], y + begin);
-                 if (dequantize) dequantize_in_place(y, begin, end, abs_max[channel], bound);
+                 if (dequantize) dequantize_in_place(y, begin, end, how.abs_max(channel), bound);
                });
 }
 
 // The largest magnitude of each channel; NaN is passed over.
-std::vector<float> measure(const Tensor& x, std::int64_t axis) {
+Tensor measure(const Tensor& x, std::int64_t axis) {
   AxisView view = axis == -1 ? AxisView{1, 1, x.size()} : along(x.shape(), axis);
   std::vector<float> result(static_cast<std::size_t>(view.size), 0.0f);
   const float* data = x.data<float>().data();
@@ -81,49 +67,39 @@ std::vector<float> measure(const Tensor& x, std::int64_t axis) {
       largest = largest < magnitude ? magnitude : largest;
     }
   }
-  return result;
+  return Tensor::of<float>({view.size}, result);
 }
 
 void quantize_measured(const KernelArgs& args, bool dequantize) {
-  std::vector<float> abs_max = measure(*args.inputs[0], attr<std::int64_t>(args.node, "axis"));
-  quantize_floats(args, abs_max, dequantize);
+  const Tensor abs_max = measure(*args.inputs[0], attr<std::int64_t>(args.node, "axis"));
+  quantize_floats(args, quantization_of(args.node, abs_max, nullptr), dequantize);
   if (args.outputs.size() > 1)
-    std::copy(abs_max.begin(), abs_max.end(), args.outputs[1].mutable_data<float>().begin());
+    std::ranges::copy(abs_max.data<float>(), args.outputs[1].mutable_data<float>().begin());
 }
 
 template <class T>
 void dequantize_from(const KernelArgs& args) {
   const Tensor& x = *args.inputs[0];
-  std::span<const float> scale = scales(args);
+  const Quantization how = quantization_of(args.node, *args.inputs[1], args.input(2));
   const T* from = x.data<T>().data();
   float* to = args.outputs[0].mutable_data<float>().data();
-  float bound = bound_of(args, "bits");
-  bool step = attr<std::string>(args.node, "unit") == "step";
-  std::vector<float> zeros = zero_points(step ? args.input(2) : nullptr, scale.size());
-  for_channels(args, x, attr<std::int64_t>(args.node, "axis"),
-               [&](std::size_t channel, std::int64_t begin, std::int64_t end) {
-                 float s = scale[channel], zero = zeros[channel];
-                 for (std::int64_t i = begin; i < end; ++i) {
-                   auto value = static_cast<float>(from[i]);
-                   to[i] = step ? (value - zero) * s : value * s / bound;
-                 }
-               });
+  auto bound = static_cast<float>(how.qmax());
+  const bool step = how.unit == ScaleUnit::kStep;
+  for_channels(args, x, how.axis, [&](std::size_t channel, std::int64_t begin, std::int64_t end) {
+    const float s = step ? static_cast<float>(how.step(channel)) : how.abs_max(channel);
+    const auto zero = static_cast<float>(how.zero_point(channel));
+    for (std::int64_t i = begin; i < end; ++i) {
+      auto value = static_cast<float>(from[i]);
+      to[i] = step ? (value - zero) * s : value * s / bound;
+    }
+  });
 }
 
 }  // namespace
 
 void quantize(const KernelArgs& args) {
   const Tensor& x = *args.inputs[0];
-  std::span<const float> scale = scales(args);
-  std::vector<Quantizer> q;
-  if (attr<std::string>(args.node, "unit") == "step") {
-    std::vector<float> zeros = zero_points(args.input(2), scale.size());
-    bool away = attr<std::string>(args.node, "rounding") == "away";
-    for (std::size_t i = 0; i < scale.size(); ++i)
-      q.push_back(Quantizer::of_step(scale[i], zeros[i], attr<int>(args.node, "bits"), away));
-  } else {
-    q = quantizers(args, scale);
-  }
+  const std::vector<Quantizer> q = quantizers(quantization_of(args.node, *args.inputs[1], args.input(2)));
   auto run = [&](auto* y) {
     for_channels(args, x, attr<std::int64_t>(args.node, "axis"),
                  [&](std::size_t channel, std::int64_t begin, std::int64_t end) {
@@ -144,7 +120,7 @@ void dequantize(const KernelArgs& args) {
 }
 
 void fake_quant(const KernelArgs& args) {
-  quantize_floats(args, scales(args), true);
+  quantize_floats(args, quantization_of(args.node, *args.inputs[1], nullptr), true);
 }
 
 void dynamic_quantize(const KernelArgs& args) {

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "graph/activation.h"
+#include "graph/quantization.h"
 #include "kernels/quantizer.h"
 #include "kernels/ref/random.h"
 #include "support/graph_runner.h"
@@ -49,7 +50,7 @@ TEST(QConv2d, IsTheFloatConvolutionOfItsIntegers) {
       EXPECT_EQ(values<float>(run_node("qconv2d", {x, w, multiplier, bias}, attrs, threads)), expected);
 
     // With an out_scale the same goes through the quantizer.
-    Quantizer q = Quantizer::of_abs_max(3.5f, 8, false);
+    Quantizer q = Quantizer(Quantization::of_abs_max(3.5f, 8));
     std::vector<std::int8_t> integers;
     for (float value : expected) integers.push_back(q.to_int8(value));
     Tensor out_scale = Tensor::of<float>({1}, {3.5f});
