@@ -27,22 +27,19 @@ std::vector<float> rounded(const std::vector<double>& factors, const Tensor& wei
   return result;
 }
 
-// The trained integers, with the factors of folding in their scales: one per channel.
-QuantizedWeight fold(QuantizedWeight weight, const std::vector<float>& factors, std::int64_t axis) {
-  Tensor abs_max(DType::kFloat32, {static_cast<std::int64_t>(factors.size())});
-  auto scales = abs_max.mutable_data<float>();
-  auto old = weight.abs_max.data<float>();
+// The trained integers, with the factors of folding in their steps: one per channel.
+QuantizedWeight fold(const QuantizedWeight& weight, const std::vector<float>& factors, std::int64_t axis) {
+  const Quantization& old = weight.quantization;
+  std::vector<float> abs_max;
   for (std::size_t c = 0; c < factors.size(); ++c)
-    scales[c] = std::max(old[old.size() == 1 ? 0 : c] * std::fabs(factors[c]), 1e-30f);
-  weight.integers = weight.integers.clone();
-  auto integers = weight.integers.mutable_data<std::int8_t>();
-  for_channels(weight.integers.shape(), axis, [&](std::size_t c, std::size_t begin, std::size_t end) {
+    abs_max.push_back(std::max(old.abs_max(c) * std::fabs(factors[c]), 1e-30f));
+  QuantizedWeight result{weight.integers.clone(), Quantization::of_abs_max(abs_max, old.bits, axis)};
+  auto integers = result.integers.mutable_data<std::int8_t>();
+  for_channels(result.integers.shape(), axis, [&](std::size_t c, std::size_t begin, std::size_t end) {
     if (factors[c] >= 0) return;
     for (std::size_t i = begin; i < end; ++i) integers[i] = static_cast<std::int8_t>(-integers[i]);
   });
-  weight.abs_max = std::move(abs_max);
-  weight.axis = axis;
-  return weight;
+  return result;
 }
 
 float range_of(const Graph& graph, const Node& fake_quant) {
@@ -65,8 +62,10 @@ Graph deployable(Graph graph, bool onnx_format) {
     const ValueId x = input->inputs[0], w = weight->inputs[0];
     decisions.activations[x] = Quantization::of_abs_max(range_of(graph, *input), attr<int>(*input, "bits"));
     floats[w] = graph.value(w).constant.aligned();
-    integers[w] = quantize_weight(floats[w], attr<std::int64_t>(*weight, "axis"), attr<int>(*weight, "bits"),
-                                  graph.value(weight->inputs[1]).constant.aligned());
+    const Tensor abs_max = graph.value(weight->inputs[1]).constant.aligned();
+    integers[w] = quantize_weight(
+        floats[w], Quantization::of_abs_max(abs_max.data<float>(), attr<int>(*weight, "bits"),
+                                            attr<std::int64_t>(*weight, "axis")));
   }
   graph = float_graph(std::move(graph));
   const std::map<ValueId, FoldedWeight> folded = fold_batch_norms_in_file(graph);

@@ -52,7 +52,11 @@ Graph trained_graph() {
   for (const std::string layer : {"left", "right", "fc"}) {
     const std::int64_t axis = layer == "fc" ? 1 : 0;
     const Tensor& weight = graph.value(graph.find_value(layer + ".weight")).constant;
-    set(layer + "._fake_quant_weight._scale", quantize_weight(weight, axis, 8).abs_max);
+    const Quantization quantization = quantize_weight(weight, axis, 8).quantization;
+    Tensor abs_max(DType::kFloat32, {weight.dim(static_cast<std::size_t>(axis))});
+    for (std::size_t c = 0; c < quantization.steps.size(); ++c)
+      abs_max.mutable_data<float>()[c] = quantization.abs_max(c);
+    set(layer + "._fake_quant_weight._scale", std::move(abs_max));
   }
   set("left._act_preprocess.alpha", Tensor::of<float>({1}, {1.5f}));
   set("left._fake_quant_input._scale", Tensor::of<float>({1}, {2.0f}));
@@ -158,14 +162,15 @@ TEST(Deployable, FactorsOfBatchNormsGoIntoScalesAndSigns) {
   const auto constant = [](const Graph& graph, const std::string& name) {
     return graph.value(graph.find_value(name)).constant;
   };
-  const QuantizedWeight before = quantize_weight(constant(trained, "left.weight"), 0, 8,
-                                                 constant(trained, "left._fake_quant_weight._scale"));
+  const Tensor abs_max = constant(trained, "left._fake_quant_weight._scale");
+  const QuantizedWeight before = quantize_weight(constant(trained, "left.weight"),
+                                                 Quantization::of_abs_max(abs_max.data<float>(), 8, 0));
   const Tensor after = constant(deployed, "left.weight"), scale = constant(deployed, "left.weight@scale");
   ASSERT_EQ(after.dtype(), DType::kInt8);
   const double factors[] = {0.5 / std::sqrt(1 + 1e-5), -1.5 / std::sqrt(4 + 1e-5), 0,
                             2 / std::sqrt(1 + 1e-5)};
   for (std::size_t c = 0; c < 4; ++c) {
-    const float expected = before.abs_max.data<float>()[c] * static_cast<float>(std::fabs(factors[c]));
+    const float expected = before.quantization.abs_max(c) * static_cast<float>(std::fabs(factors[c]));
     EXPECT_NEAR(scale.data<float>()[c], expected, 1e-6f * expected + 1e-29f);
     const int sign = factors[c] < 0 ? -1 : 1;
     for (std::size_t i = c * 27; i < (c + 1) * 27; ++i)
