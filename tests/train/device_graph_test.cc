@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include "metrics/compare.h"
-#include "quant/trained.h"
 #include "support/graph_runner.h"
 #include "support/pictures.h"
 #include "train/convert.h"
