@@ -13,7 +13,8 @@
 #include "models/inference_model.h"
 #include "models/models.h"
 #include "models/names.h"
-#include "quant/trained.h"
+#include "quant/deployable.h"
+#include "quant/fake_quant.h"
 
 namespace octet::cli {
 
@@ -54,8 +55,7 @@ Graph load_network(const Options& options, const fs::path& checkpoint) {
         options.model, {.num_classes = classes, .img_size = options.img_size, .width = options.width});
     result = models::read_parameters(graph, state, options.model, source);
   }
-  const std::vector<quant::TrainedLayer> layers = quant::trained_layers(graph, state);
-  if (!layers.empty()) return quant::deployable(std::move(graph), layers, options.onnx_format);
+  if (quant::read_fake_quant(graph, state)) return quant::deployable(std::move(graph), options.onnx_format);
   if (!is_imported) models::check_all_used(result, state, options.model, source);
   return graph;
 }

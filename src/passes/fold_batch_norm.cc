@@ -79,8 +79,10 @@ std::optional<std::int64_t> inner_of(const Graph& graph, const Node& layer, cons
   return element_count(Shape(weight.begin() + axis + 1, weight.end()));
 }
 
+using Factors = std::map<ValueId, std::vector<double>>;
+
 // Folds what reads the layer into it, if it can.
-bool fold_next(Graph& graph, const Uses& uses, Node& layer, std::size_t* folded) {
+bool fold_next(Graph& graph, const Uses& uses, Node& layer, std::size_t* folded, Factors* all_factors) {
   bool integer = spec_of(layer).is_integer;
   if (!is_open(layer) || input_of(layer, "residual") != kNoValue) return false;
   Node* norm = only_reader(graph, uses, layer);
@@ -108,7 +110,14 @@ bool fold_next(Graph& graph, const Uses& uses, Node& layer, std::size_t* folded)
   if (scales) {
     Tensor factors = scaled(factor.constant, affine->a, *inner);
     *folded += factors.size_bytes();
-    set_input(layer, factor_slot, graph.add_constant(name + ".scaled", std::move(factors)));
+    const ValueId old_id = input_of(layer, factor_slot),
+                  new_id = graph.add_constant(name + ".scaled", std::move(factors));
+    if (all_factors && !integer) {
+      std::vector<double>& total = (*all_factors)[new_id] = affine->a;
+      if (auto before = all_factors->find(old_id); before != all_factors->end())
+        for (std::size_t c = 0; c < total.size(); ++c) total[c] *= before->second[c];
+    }
+    set_input(layer, factor_slot, new_id);
   }
   set_input(layer, "bias", graph.add_constant(name + ".bias", std::move(biases)));
   take_over(layer, *norm);
@@ -118,12 +127,16 @@ bool fold_next(Graph& graph, const Uses& uses, Node& layer, std::size_t* folded)
 }  // namespace
 
 void fold_batch_norm(Graph& graph) {
+  fold_batch_norm(graph, nullptr);
+}
+
+void fold_batch_norm(Graph& graph, Factors* factors) {
   Uses uses(graph);
   std::size_t folded = 0;  // bytes of weights that were read from the file and are not needed any more
   constexpr std::size_t kReleaseEvery = 8 << 20;
   for (Node& layer : graph.nodes) {
     if (spec_of(layer).kind != OpKind::kConvolution) continue;
-    while (fold_next(graph, uses, layer, &folded)) {
+    while (fold_next(graph, uses, layer, &folded, factors)) {
     }
     if (folded < kReleaseEvery || !graph.source) continue;
     graph.source->release_memory();

@@ -1,5 +1,6 @@
 #pragma once
 #include <functional>
+#include <map>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -59,6 +60,9 @@ void fuse_bias(Graph& graph);
 // A batch norm behind a convolution, or another scaling or shift by constants, goes into its weights and
 // bias; behind an integer convolution into the multipliers and bias of its epilogue.
 void fold_batch_norm(Graph& graph);
+// The same. `factors` gets, by the new weights of a float layer, what each channel of the old was multiplied
+// by.
+void fold_batch_norm(Graph& graph, std::map<ValueId, std::vector<double>>* factors);
 
 // A mul by one number and an add of another become one scale node.
 void fuse_scale(Graph& graph);

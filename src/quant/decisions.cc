@@ -65,8 +65,9 @@ void Decisions::use(const std::map<ValueId, Choice>& found) {
 
 Graph quantized_graph(const Graph& graph, const Decisions& decisions, bool onnx_format) {
   Graph quantized = graph;
-  insert_quantization(quantized, decisions.points, decisions.thresholds, decisions.weights,
-                      {.onnx_format = onnx_format, .bits = decisions.bits});
+  insert_quantization(
+      quantized, decisions.points, decisions.thresholds, decisions.weights,
+      {.onnx_format = onnx_format, .bits = decisions.bits, .tensor_bits = decisions.tensor_bits});
   for (const auto& [made, numbers] : decisions.corrections)
     add_to_channels(quantized, made, numbers, graph.value(made).shape.size() == 4 ? 1 : -1);
   infer_shapes(quantized);

@@ -15,7 +15,8 @@ struct Choice {
 // All that makes an int8 model of a float graph, as far as it is decided; by the values of that graph.
 struct Decisions {
   InsertionPoints points;
-  int bits = 8;                                        // of activations
+  int bits = 8;                                        // of activations,
+  std::map<ValueId, int> tensor_bits;                  // but for these
   std::map<ValueId, Choice> choices;                   // who chose the threshold of a tensor
   std::map<ValueId, float> thresholds;                 // what it became: some tensors share one
   std::map<ValueId, QuantizedWeight> weights;          // of layers

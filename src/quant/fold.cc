@@ -7,12 +7,14 @@
 
 namespace octet::quant {
 
-void fold_batch_norms_in_file(Graph& graph) {
+std::map<ValueId, FoldedWeight> fold_batch_norms_in_file(Graph& graph) {
   auto is_conv = [](const Node& node) { return node.op == "conv2d" || node.op == "conv2d_transpose"; };
   std::vector<ValueId> weights, outputs;  // of the convolutions, which stay and keep their order
   for (const Node& node : graph.nodes)
     if (is_conv(node)) weights.push_back(node.inputs[1]), outputs.push_back(node.outputs[0]);
-  fold_batch_norm(graph);
+  std::map<ValueId, std::vector<double>> factors;
+  fold_batch_norm(graph, &factors);
+  std::map<ValueId, FoldedWeight> folded;
   std::set<ValueId> read;
   for (const Node& node : graph.nodes) read.insert(node.inputs.begin(), node.inputs.end());
   std::vector<Node> nodes;
@@ -24,6 +26,8 @@ void fold_batch_norms_in_file(Graph& graph) {
     }
     ValueId was = weights.at(conv), sum = outputs.at(conv);
     ++conv;
+    if (const auto found = factors.find(node.inputs[1]); found != factors.end())
+      folded[node.inputs[1]] = {was, std::move(found->second)};
     if (node.inputs[1] != was && !read.contains(was))
       std::swap(graph.value(node.inputs[1]).name, graph.value(was).name);
     ValueId bias = node.inputs.size() > 2 ? node.inputs[2] : kNoValue, made = node.outputs[0];
@@ -54,6 +58,7 @@ void fold_batch_norms_in_file(Graph& graph) {
       graph.values[id].name.clear();
       graph.values[id].constant = {};
     }
+  return folded;
 }
 
 }  // namespace octet::quant

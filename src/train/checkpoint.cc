@@ -8,6 +8,7 @@
 #include "base/file.h"
 #include "formats/paddle/state_dict.h"
 #include "models/names.h"
+#include "quant/fake_quant.h"
 #include "train/convert.h"
 
 namespace octet::train {
@@ -102,8 +103,9 @@ bool is_whole(const fs::path& parameters) try {
 
 void save_checkpoint(const fs::path& folder, const std::vector<std::string>& stems, const Network& network,
                      Optimizer& optimizer, const Position& position, const CheckpointNames& names) {
-  StateDict parameters = parameters_of(network.bake(), names);
-  network.write_quantizers(parameters);
+  const Graph graph = network.bake();
+  StateDict parameters = parameters_of(quant::float_graph(graph), names);
+  quant::write_fake_quant(graph, parameters);
   const std::map<std::string, std::string> variables = variable_names(network.graph(), names);
 
   StateDict state;

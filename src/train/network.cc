@@ -1,45 +1,30 @@
 #include "train/network.h"
 
 #include <algorithm>
-#include <array>
 
+#include "graph/op_table.h"
+#include "quant/deployable.h"
+#include "quant/fake_quant.h"
 #include "train/batch_norm.h"
 #include "train/convert.h"
-#include "train/quantization.h"
+#include "train/fake_quant.h"
+#include "train/quantized_ops.h"
 
 namespace octet::train {
 
 namespace {
 
-// The inputs of ops that are learned when they are constants.
-struct Slots {
-  std::string_view op;
-  std::array<int, 3> inputs;
-};
-constexpr Slots kLearned[] = {
-    {"conv2d", {1, 2, -1}},     {"conv2d_transpose", {1, 2, -1}},
-    {"matmul", {0, 1, 2}},      {"matmul_flat", {0, 1, 2}},
-    {"batch_norm", {1, 2, -1}}, {"layer_norm", {1, 2, -1}},
-    {"add", {0, 1, -1}},        {"sub", {0, 1, -1}},
-    {"mul", {0, 1, -1}},        {"div", {0, 1, -1}},
-};
-
-bool is_learned_slot(std::string_view op, int input) {
-  const auto* slots = std::ranges::find(kLearned, op, &Slots::op);
-  return slots != std::end(kLearned) && std::ranges::find(slots->inputs, input) != slots->inputs.end();
+// What the op table says of slots; a fake_quant node has what its method needs of it.
+bool learns(const Node& node, std::size_t i) {
+  if (node.op != "fake_quant") return is_learned(node, i);
+  const bool is_scale = slot_at(node, i) == "scale";
+  return quant::is_trained(node) && is_learned(node, i) &&
+         (!is_scale || attr<std::string>(node, "method") == "lsq");
 }
 
-bool is_statistic_slot(std::string_view op, std::size_t input) {
-  return op == "batch_norm" && (input == 3 || input == 4);
-}
-
-// Ops whose result holds only numbers that were there before: rounding it again changes nothing.
-bool keeps_numbers(const Node& node) {
-  constexpr std::string_view kOps[] = {"relu",   "reshape", "flatten", "squeeze",   "unsqueeze", "transpose",
-                                       "concat", "split",   "slice",   "identity",  "observe",   "pad",
-                                       "max",    "min",     "abs",     "reduce_max"};
-  if (node.op == "pool2d") return attr<std::string>(node, "type") == "max";
-  return std::ranges::find(kOps, node.op) != std::end(kOps);
+bool keeps(const Node& node, std::size_t i) {
+  if (node.op != "fake_quant") return is_statistic(node, i);
+  return quant::is_trained(node) && is_statistic(node, i) && attr<std::string>(node, "method") != "abs_max";
 }
 
 at::Tensor in_memory_order(const at::Tensor& tensor) {
@@ -54,7 +39,7 @@ bool is_trainable(const Graph& graph, ValueId id) {
   for (const Node& node : graph.nodes) {
     for (std::size_t i = 0; i < node.inputs.size(); ++i) {
       if (node.inputs[i] != id) continue;
-      if (!is_learned_slot(node.op, static_cast<int>(i))) return false;
+      if (!learns(node, i)) return false;
       learned = true;
     }
   }
@@ -62,39 +47,72 @@ bool is_trainable(const Graph& graph, ValueId id) {
 }
 
 Network::Network(Graph graph, at::Device device) : graph_(std::move(graph)), device_(device) {
+  build();
+}
+
+void Network::build() {
   const std::size_t values = graph_.values.size();
+  tasks_.assign(graph_.nodes.size(), {});
   weight_of_.assign(values, -1);
-  fixed_.resize(values);
-  std::vector<int> last_use(values, -1);
+  fixed_.assign(values, {});
+  parameters_.clear();
+  statistics_.clear();
+  std::vector<int> readers(values, 0), last_use(values, -1);
+  for (const Node& node : graph_.nodes)
+    for (ValueId id : node.inputs)
+      if (id != kNoValue) ++readers[static_cast<std::size_t>(id)];
+  for (ValueId id : graph_.outputs) ++readers[static_cast<std::size_t>(id)];
+  for (const quant::TrainedLayer& layer : quant::trained_layers(graph_)) {
+    tasks_[static_cast<std::size_t>(layer.node - graph_.nodes.data())].layer = layer;
+    for (const Node* part : {layer.input, layer.weight})
+      --readers[static_cast<std::size_t>(part->outputs[0])];
+  }
+
+  std::vector<Weight> ranges, averages;  // of fake_quant nodes: behind the others
   for (std::size_t n = 0; n < graph_.nodes.size(); ++n) {
     const Node& node = graph_.nodes[n];
-    const bool is_batch_norm = node.op == "batch_norm";
-    Operation operation = is_batch_norm ? nullptr : find_operation(node.op);
-    if (!is_batch_norm && !operation) operation = find_quantization(node.op);
-    if (!is_batch_norm && !operation) fail("{}: libtorch has no such op", describe(graph_, node));
-    operations_.push_back(operation);
-    for (std::size_t i = 0; i < node.inputs.size(); ++i) {
-      const ValueId id = node.inputs[i];
-      if (id == kNoValue) continue;
-      last_use[static_cast<std::size_t>(id)] = static_cast<int>(n);
-      const Value& value = graph_.value(id);
-      if (!value.is_constant() || weight_of_[static_cast<std::size_t>(id)] >= 0 ||
-          fixed_[static_cast<std::size_t>(id)].defined())
-        continue;
-      const at::Tensor tensor = to_torch(value.constant).to(device_);
-      if (is_trainable(graph_, id)) {
-        weight_of_[static_cast<std::size_t>(id)] = static_cast<int>(parameters_.size());
-        parameters_.push_back({value.name, id, in_memory_order(tensor).set_requires_grad(true)});
-      } else {
-        fixed_[static_cast<std::size_t>(id)] = tensor;
-        if (is_statistic_slot(node.op, i)) statistics_.push_back({value.name, id, tensor});
-      }
+    Task& task = tasks_[n];
+    if (quant::is_trained(node)) {
+      is_quantized_ = true;
+      task.operation = trained_fake_quant;
+      task.is_skipped = readers[static_cast<std::size_t>(node.outputs[0])] == 0;
+    } else if (node.op != "batch_norm") {
+      task.operation = find_operation(node.op);
+      if (!task.operation) task.operation = find_quantization(node.op);
+      if (!task.operation) fail("{}: libtorch has no such op", describe(graph_, node));
     }
+    for (std::size_t i = 0; i < node.inputs.size(); ++i)
+      if (node.inputs[i] != kNoValue) add_constant(node, i, ranges, averages);
+    for (const Node* reader : {&node, task.layer.input, task.layer.weight})
+      for (ValueId id : reader ? reader->inputs : std::vector<ValueId>())
+        if (id != kNoValue) last_use[static_cast<std::size_t>(id)] = static_cast<int>(n);
   }
-  last_uses_.resize(graph_.nodes.size());
+  for (Weight& range : ranges) {
+    weight_of_[static_cast<std::size_t>(range.id)] = static_cast<int>(parameters_.size());
+    parameters_.push_back(std::move(range));
+  }
+  std::ranges::move(averages, std::back_inserter(statistics_));
   for (std::size_t id = 0; id < values; ++id)
     if (last_use[id] >= 0)
-      last_uses_[static_cast<std::size_t>(last_use[id])].push_back(static_cast<ValueId>(id));
+      tasks_[static_cast<std::size_t>(last_use[id])].last_uses.push_back(static_cast<ValueId>(id));
+}
+
+void Network::add_constant(const Node& node, std::size_t slot, std::vector<Weight>& ranges,
+                           std::vector<Weight>& averages) {
+  const ValueId id = node.inputs[slot];
+  const Value& value = graph_.value(id);
+  const auto i = static_cast<std::size_t>(id);
+  if (!value.is_constant() || weight_of_[i] >= 0 || fixed_[i].defined()) return;
+  const bool is_range = slot > 0 && quant::is_trained(node);
+  const at::Tensor tensor = to_torch(value.constant);
+  if (is_trainable(graph_, id)) {
+    const at::Tensor parameter = in_memory_order(tensor.to(device_)).set_requires_grad(true);
+    if (!is_range) weight_of_[i] = static_cast<int>(parameters_.size());
+    (is_range ? ranges : parameters_).push_back({value.name, id, parameter, is_range});
+    return;
+  }
+  fixed_[i] = is_range ? tensor : tensor.to(device_);  // moving averages are numbers that the CPU works with
+  if (keeps(node, slot)) (is_range ? averages : statistics_).push_back({value.name, id, fixed_[i]});
 }
 
 at::Tensor Network::batch_norm(const Call& call) {
@@ -108,36 +126,45 @@ at::Tensor Network::batch_norm(const Call& call) {
                            sync && sync->size() > 1 ? sync : nullptr);
 }
 
-void Network::run(const Node& node, Operation operation, std::vector<at::Tensor>& values,
-                  std::vector<at::Tensor>& lowered) {
-  const auto quantizer = quantizers_.find(&node);
-  const bool is_quantized = quantizer != quantizers_.end();  // then its precision is a matter of its own
-  const Cast cast = is_quantized ? Cast::kKeep : cast_for(node.op, precision.level);
+std::vector<at::Tensor> Network::inputs_of(const Node& node, const std::vector<at::Tensor>& values) const {
   std::vector<at::Tensor> inputs;
   for (ValueId id : node.inputs) {
-    if (id == kNoValue) {
-      inputs.emplace_back();
-      continue;
-    }
     const auto i = static_cast<std::size_t>(id);
-    at::Tensor input = weight_of_[i] >= 0    ? parameters_[static_cast<std::size_t>(weight_of_[i])].tensor
-                       : fixed_[i].defined() ? fixed_[i]
-                                             : values[i];
-    if (input.is_floating_point() && cast == Cast::kLow) {
-      if (!lowered[i].defined()) lowered[i] = lower(input, precision);
-      input = lowered[i];
-    } else if (input.is_floating_point() && cast == Cast::kFloat) {
-      input = input.to(at::kFloat);
+    if (id == kNoValue)
+      inputs.emplace_back();
+    else if (weight_of_[i] >= 0)
+      inputs.push_back(parameters_[static_cast<std::size_t>(weight_of_[i])].tensor);
+    else
+      inputs.push_back(fixed_[i].defined() ? fixed_[i] : values[i]);
+  }
+  return inputs;
+}
+
+void Network::run(const Node& node, const Task& task, std::vector<at::Tensor>& values,
+                  std::vector<at::Tensor>& lowered) {
+  if (task.is_skipped) return;
+  const auto& [layer, input, weight] = task.layer;
+  const bool is_quantized = layer != nullptr;  // then its precision is a matter of its own
+  const Cast cast = is_quantized ? Cast::kKeep : cast_for(node.op, precision.level);
+  std::vector<at::Tensor> inputs = inputs_of(node, values);
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    if (!inputs[i].defined() || !inputs[i].is_floating_point()) continue;
+    if (cast == Cast::kLow) {
+      at::Tensor& low = lowered[static_cast<std::size_t>(node.inputs[i])];
+      if (!low.defined()) low = lower(inputs[i], precision);
+      inputs[i] = low;
+    } else if (cast == Cast::kFloat) {
+      inputs[i] = inputs[i].to(at::kFloat);
     }
-    inputs.push_back(std::move(input));
   }
   const Call call{node, inputs, training, step};
   std::vector<at::Tensor> outputs;
   if (is_quantized) {
-    outputs.push_back(quantized_layer(node, quantizer->second, inputs[0], inputs[1], call.optional(2),
-                                      training, precision));
-  } else if (operation) {
-    outputs = operation(call);
+    const std::vector<at::Tensor> x = inputs_of(*input, values), w = inputs_of(*weight, values);
+    outputs.push_back(quantized_layer(node, {input_quantizer(*input, x), weight_quantizer(*weight, w)}, x[0],
+                                      w[0], call.optional(2), training, precision));
+  } else if (task.operation) {
+    outputs = task.operation(call);
   } else {
     outputs.push_back(batch_norm(call));
   }
@@ -146,7 +173,7 @@ void Network::run(const Node& node, Operation operation, std::vector<at::Tensor>
     const auto id = static_cast<std::size_t>(node.outputs[o]);
     values[id] = outputs[o];
     if (cast != Cast::kLow || !outputs[o].is_floating_point()) continue;
-    if (!keeps_numbers(node)) values[id] = round_result(outputs[o], precision);
+    if (!keeps_values(node)) values[id] = round_result(outputs[o], precision);
     lowered[id] = values[id];
   }
 }
@@ -161,11 +188,11 @@ std::vector<at::Tensor> Network::forward(const std::vector<at::Tensor>& inputs,
     values[static_cast<std::size_t>(graph_.inputs[i])] = in_memory_order(inputs[i].to(device_));
   for (std::size_t n = 0; n < graph_.nodes.size(); ++n) {
     try {
-      run(graph_.nodes[n], operations_[n], values, lowered);
+      run(graph_.nodes[n], tasks_[n], values, lowered);
     } catch (const c10::Error& error) {
       fail("{}: {}", describe(graph_, graph_.nodes[n]), error.what_without_backtrace());
     }
-    for (ValueId id : last_uses_[n]) {
+    for (ValueId id : tasks_[n].last_uses) {
       lowered[static_cast<std::size_t>(id)].reset();
       if (!keep[static_cast<std::size_t>(id)]) values[static_cast<std::size_t>(id)].reset();
     }
@@ -183,8 +210,18 @@ Graph Network::bake() const {
   Graph graph = graph_;
   for (const auto* weights : {&parameters_, &statistics_})
     for (const Weight& weight : *weights)
-      if (weight.id != kNoValue) graph.value(weight.id).constant = from_torch(weight.tensor);
+      graph.value(weight.id).constant =
+          from_torch(weight.is_range ? weight.tensor.detach().clamp_min(kSmallestRange) : weight.tensor);
+  for (const Node& node : graph.nodes) {
+    if (!quant::is_trained(node) || attr<std::string>(node, "method") != "abs_max") continue;
+    const std::vector<at::Tensor> inputs = inputs_of(node, {});
+    graph.value(node.inputs[1]).constant = from_torch(weight_quantizer(node, inputs).abs_max(inputs[0]));
+  }
   return graph;
+}
+
+Graph Network::deployed(bool onnx_format) const {
+  return quant::deployable(bake(), onnx_format);
 }
 
 }  // namespace octet::train

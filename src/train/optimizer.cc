@@ -9,7 +9,7 @@ Optimizer::Optimizer(std::vector<Weight>& parameters, const TrainOptions& option
   check(!parameters.empty(), "a network without parameters is trained");
   std::int64_t total = 0;
   for (const Weight& weight : parameters) {
-    if (weight.id != kNoValue) quantizers_begin_ = total + (weight.tensor.numel() + 15) / 16 * 16;
+    if (!weight.is_range) quantizers_begin_ = total + (weight.tensor.numel() + 15) / 16 * 16;
     offsets_.push_back(total);
     total += (weight.tensor.numel() + 15) / 16 * 16;  // each begins at a cache line
   }

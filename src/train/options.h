@@ -9,7 +9,7 @@
 // What `octet train` is told; src/cli/train.cc has the flags. No libtorch here: octet itself includes this.
 namespace octet::train {
 
-// Quantization-aware training; src/train/quantizer.h says what the words mean.
+// Quantization-aware training; src/train/fake_quant.h says what the words mean.
 enum class Activation { kMovingAverage, kPact, kLsq };
 enum class WeightScale { kChannelAbsMax, kAbsMax, kLsq };
 

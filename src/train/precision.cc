@@ -1,35 +1,12 @@
 #include "train/precision.h"
 
-#include <algorithm>
 #include <bit>
+
+#include "graph/op_table.h"
 
 namespace octet::train {
 
 namespace {
-
-// Paddle's lists, as far as the ops are octet's.
-constexpr std::string_view kInLow[] = {"conv2d", "conv2d_transpose", "matmul", "matmul_flat"};
-constexpr std::string_view kInFloat[] = {"softmax",
-                                         "layer_norm",
-                                         "exp",
-                                         "pow",
-                                         "reduce_sum",
-                                         "reduce_mean",
-                                         "batch_norm",
-                                         "sigmoid",
-                                         "gelu",
-                                         "div",
-                                         "quantize",
-                                         "dequantize",
-                                         "fake_quant",
-                                         "dynamic_quantize",
-                                         "dynamic_fake_quant",
-                                         "dequantize_sum",
-                                         "dequantize_range"};
-
-bool is_in(std::span<const std::string_view> list, std::string_view op) {
-  return std::ranges::find(list, op) != list.end();
-}
 
 float round_to_bfloat16(float x) {
   const auto bits = std::bit_cast<std::uint32_t>(x);
@@ -55,10 +32,10 @@ struct Round : torch::autograd::Function<Round> {
 }  // namespace
 
 Cast cast_for(std::string_view op, Amp level) {
-  if (level == Amp::kOff) return Cast::kKeep;
-  if (is_in(kInLow, op)) return Cast::kLow;
-  if (is_in(kInFloat, op)) return Cast::kFloat;
-  return level == Amp::kO2 ? Cast::kLow : Cast::kKeep;
+  const OpSpec* spec = find_op(op);
+  if (level == Amp::kOff || !spec) return Cast::kKeep;
+  if (spec->precision == MixedPrecision::kEither) return level == Amp::kO2 ? Cast::kLow : Cast::kKeep;
+  return spec->precision == MixedPrecision::kLow ? Cast::kLow : Cast::kFloat;
 }
 
 at::Tensor rounded_to(const at::Tensor& x, at::ScalarType type) {

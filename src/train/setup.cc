@@ -3,6 +3,7 @@
 #include "models/inference_model.h"
 #include "models/models.h"
 #include "models/names.h"
+#include "quant/fake_quant.h"
 #include "train/device.h"
 
 namespace octet::train {
@@ -75,8 +76,8 @@ Start build_network(const TrainOptions& options, std::int64_t classes, at::Devic
   if (scores >= 0 && scores < classes)
     fail("{}: the data has {} classes, and the network {}; give --num-classes {}", options.data_path, classes,
          scores, classes);
+  quant::read_fake_quant(graph, state);
   start.network = std::make_unique<Network>(std::move(graph), device);
-  start.network->quantize(state);
   if (!options.resume.empty() && options.quant.enabled && !start.network->is_quantized())
     fail("--resume {}: this run is not quantization-aware; begin one with --pretrained {} --pact_quant",
          options.resume, options.resume);

@@ -8,7 +8,7 @@
 #include "support/pictures.h"
 #include "train/convert.h"
 #include "train/network.h"
-#include "train/quantization.h"
+#include "train/quantized_ops.h"
 #include "train/small_network.h"
 
 // Graphs on libtorch's device as on octet's own kernels. The device here is the CPU: the code is the same for

@@ -1,8 +1,9 @@
-#include "train/quantization.h"
+#include "train/quantized_ops.h"
 
 #include <algorithm>
 
 #include "graph/ops/quantization.h"
+#include "graph/quantization.h"
 
 // docs/ops.md says what these compute. Each operation is rounded to float32, in the order of the reference
 // kernels, so that the integers are the same on every device.
@@ -24,7 +25,7 @@ at::Tensor spread_scale(const Call& call) {
 }
 
 float bound_of(const Node& node, const char* bits = "bits") {
-  return static_cast<float>((1 << (attr<int>(node, bits) - 1)) - 1);
+  return static_cast<float>(levels_of(attr<int>(node, bits)));
 }
 
 bool rounds_away(const Node& node) {

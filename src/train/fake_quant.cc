@@ -1,4 +1,4 @@
-#include "train/quantizer.h"
+#include "train/fake_quant.h"
 
 #include <algorithm>
 #include <bit>
@@ -153,7 +153,7 @@ ConvGradients run_layer_backward(const at::Tensor& gradient, const at::Tensor& x
 }
 
 // What of the gradient of the quantized input reaches the input, in place, and what the learned range: the
-// sums of quantizer.h, PACT's and LSQ's.
+// sums of fake_quant.h, PACT's and LSQ's.
 constexpr std::int64_t kLanes = 16;  // sums that run side by side
 
 OCTET_FOR_VECTORS float clip_gradient_run(float* __restrict gradient, const std::int8_t* __restrict integers,
@@ -333,16 +333,48 @@ double bound_of(const InputQuantizer& quantizer) {
 
 }  // namespace
 
-float InputQuantizer::range() const {
-  const float average = scale.item<float>();
-  if (kind == Activation::kMovingAverage) return std::max(average, kSmallestRange);
-  const float value = learned.item<float>();
-  return std::max(kind == Activation::kPact ? std::min(value, average) : value, kSmallestRange);
+const char* method_of(Activation kind) {
+  return kind == Activation::kPact ? "pact" : kind == Activation::kLsq ? "lsq" : "moving_average";
 }
 
-float InputQuantizer::observe(const at::Tensor& x) {
+InputQuantizer input_quantizer(const Node& fake_quant, std::span<const at::Tensor> inputs) {
+  InputQuantizer quantizer{.bits = attr<int>(fake_quant, "bits"),
+                           .moving_rate = attr<double>(fake_quant, "moving_rate")};
+  const auto method = attr<std::string>(fake_quant, "method");
+  for (const Activation kind : {Activation::kMovingAverage, Activation::kPact, Activation::kLsq})
+    if (method == method_of(kind)) quantizer.kind = kind;
+  if (quantizer.kind == Activation::kLsq) {
+    quantizer.learned = inputs[1];
+    return quantizer;
+  }
+  quantizer.scale = inputs[1];
+  quantizer.learned = inputs[2];
+  quantizer.state = inputs[3];
+  quantizer.accum = inputs[4];
+  return quantizer;
+}
+
+WeightQuantizer weight_quantizer(const Node& fake_quant, std::span<const at::Tensor> inputs) {
+  WeightQuantizer quantizer{.bits = attr<int>(fake_quant, "bits"),
+                            .axis = attr<std::int64_t>(fake_quant, "axis")};
+  if (attr<std::string>(fake_quant, "method") == "lsq") {
+    quantizer.kind = WeightScale::kLsq;
+    quantizer.learned = inputs[1];
+  } else if (quantizer.axis < 0) {
+    quantizer.kind = WeightScale::kAbsMax;
+  }
+  return quantizer;
+}
+
+float InputQuantizer::range() const {
+  const float value = (kind == Activation::kMovingAverage ? scale : learned).item<float>();
+  return std::max(kind == Activation::kPact ? std::min(value, scale.item<float>()) : value, kSmallestRange);
+}
+
+float InputQuantizer::observe(const at::Tensor& x) const {
   const at::NoGradGuard no_gradients;
   if (kind == Activation::kPact) learned.clamp_min_(kSmallestRange);  // a step may have gone below 0
+  if (kind == Activation::kLsq) return std::numeric_limits<float>::infinity();  // nothing looks at it
   const float largest = largest_magnitude(x.detach());
   const float kept = kind == Activation::kPact ? std::min(largest, learned.item<float>()) : largest;
   const auto rate = static_cast<float>(moving_rate);
@@ -378,11 +410,20 @@ at::Tensor fake_quantize(const at::Tensor& x, const InputQuantizer& quantizer) {
                              bound_of(quantizer));
 }
 
+std::vector<at::Tensor> trained_fake_quant(const Call& call) {
+  const bool is_weight =
+      attr<std::string>(call.node, "method") == "abs_max" || attr<std::int64_t>(call.node, "axis") >= 0;
+  if (is_weight) return {weight_quantizer(call.node, call.inputs).quantized(call.x())};
+  const InputQuantizer quantizer = input_quantizer(call.node, call.inputs);
+  if (call.training) quantizer.observe(call.x());
+  return {fake_quantize(call.x(), quantizer)};
+}
+
 at::Tensor quantized_layer(const Node& node, const LayerQuantizer& quantizer, const at::Tensor& input,
                            const at::Tensor& weight, const at::Tensor* bias, bool training,
                            const Precision& precision) {
   at::Tensor x = input.to(at::kFloat);
-  const float largest = training ? quantizer.input->observe(x) : std::numeric_limits<float>::infinity();
+  const float largest = training ? quantizer.input.observe(x) : std::numeric_limits<float>::infinity();
   at::Tensor w = quantizer.weight.quantized(weight);
   Geometry geometry;
   std::vector<std::int64_t> shape;  // of the result, where x is made a matrix
@@ -398,7 +439,7 @@ at::Tensor quantized_layer(const Node& node, const LayerQuantizer& quantizer, co
     x = x.reshape({-1, w.size(0)});
     if (!flat && attr<double>(node, "alpha") != 1.0) w = w * attr<double>(node, "alpha");
   }
-  const InputQuantizer& in = *quantizer.input;
+  const InputQuantizer& in = quantizer.input;
   const double clip = bound_of(in), bound = largest > clip ? clip : std::numeric_limits<float>::infinity();
   const at::Tensor out = QuantizedLayer::apply(
       x, optional(in.learned), w, bias ? std::optional(*bias) : std::nullopt, static_cast<double>(in.range()),
