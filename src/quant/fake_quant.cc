@@ -5,7 +5,6 @@
 
 #include "base/error.h"
 #include "graph/op_table.h"
-#include "passes/epilogues.h"
 
 namespace octet::quant {
 
@@ -97,13 +96,12 @@ std::string layer_name(const std::string& weight) {
 }
 
 std::int64_t weight_axis(const Graph& graph, const Node& node) {
-  if (node.inputs.size() < 2 || node.inputs[1] == kNoValue) return -1;
-  const Value& weight = graph.value(node.inputs[1]);
-  if (!weight.is_constant() || weight.dtype != DType::kFloat32) return -1;
-  const bool is_product = weight.shape.size() == 2 &&
-                          ((node.op == "matmul" && !attr<bool>(node, "transpose_x")) ||
-                           (node.op == "matmul_flat" && attr<std::int64_t>(node, "y_num_col_dims") == 1));
-  return node.op == "conv2d" || is_product ? weight_channel_axis(node) : -1;
+  const ValueId id = weights_of(node);
+  if (id == kNoValue || !graph.value(id).is_constant() || graph.value(id).dtype != DType::kFloat32) return -1;
+  const bool is_matrix = graph.value(id).shape.size() == 2 &&
+                         ((node.op == "matmul" && !attr<bool>(node, "transpose_x")) ||
+                          (node.op == "matmul_flat" && attr<std::int64_t>(node, "y_num_col_dims") == 1));
+  return node.op == "conv2d" || is_matrix ? weight_channel_axis(graph, node) : -1;
 }
 
 bool is_trained(const Node& node) {

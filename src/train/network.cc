@@ -1,8 +1,8 @@
 #include "train/network.h"
 
 #include <algorithm>
-#include <array>
 
+#include "graph/op_table.h"
 #include "quant/deployable.h"
 #include "quant/fake_quant.h"
 #include "train/batch_norm.h"
@@ -14,39 +14,17 @@ namespace octet::train {
 
 namespace {
 
-// The inputs of ops that are learned when they are constants.
-struct Slots {
-  std::string_view op;
-  std::array<int, 3> inputs;
-};
-constexpr Slots kLearned[] = {
-    {"conv2d", {1, 2, -1}},     {"conv2d_transpose", {1, 2, -1}},
-    {"matmul", {0, 1, 2}},      {"matmul_flat", {0, 1, 2}},
-    {"batch_norm", {1, 2, -1}}, {"layer_norm", {1, 2, -1}},
-    {"add", {0, 1, -1}},        {"sub", {0, 1, -1}},
-    {"mul", {0, 1, -1}},        {"div", {0, 1, -1}},
-};
-
-bool is_learned(const Node& node, std::size_t slot) {
-  if (quant::is_trained(node))  // x: the weights
-    return slot == 0 || slot == 2 || (slot == 1 && attr<std::string>(node, "method") == "lsq");
-  const auto* slots = std::ranges::find(kLearned, node.op, &Slots::op);
-  return slots != std::end(kLearned) &&
-         std::ranges::find(slots->inputs, static_cast<int>(slot)) != slots->inputs.end();
+// What the op table says of slots; a fake_quant node has what its method needs of it.
+bool learns(const Node& node, std::size_t i) {
+  if (node.op != "fake_quant") return is_learned(node, i);
+  const bool is_scale = slot_at(node, i) == "scale";
+  return quant::is_trained(node) && is_learned(node, i) &&
+         (!is_scale || attr<std::string>(node, "method") == "lsq");
 }
 
-bool is_statistic(const Node& node, std::size_t slot) {
-  if (quant::is_trained(node)) return slot > 0 && attr<std::string>(node, "method") != "abs_max";
-  return node.op == "batch_norm" && (slot == 3 || slot == 4);
-}
-
-// Ops whose result holds only numbers that were there before: rounding it again changes nothing.
-bool keeps_numbers(const Node& node) {
-  constexpr std::string_view kOps[] = {"relu",   "reshape", "flatten", "squeeze",   "unsqueeze", "transpose",
-                                       "concat", "split",   "slice",   "identity",  "observe",   "pad",
-                                       "max",    "min",     "abs",     "reduce_max"};
-  if (node.op == "pool2d") return attr<std::string>(node, "type") == "max";
-  return std::ranges::find(kOps, node.op) != std::end(kOps);
+bool keeps(const Node& node, std::size_t i) {
+  if (node.op != "fake_quant") return is_statistic(node, i);
+  return quant::is_trained(node) && is_statistic(node, i) && attr<std::string>(node, "method") != "abs_max";
 }
 
 at::Tensor in_memory_order(const at::Tensor& tensor) {
@@ -61,7 +39,7 @@ bool is_trainable(const Graph& graph, ValueId id) {
   for (const Node& node : graph.nodes) {
     for (std::size_t i = 0; i < node.inputs.size(); ++i) {
       if (node.inputs[i] != id) continue;
-      if (!is_learned(node, i)) return false;
+      if (!learns(node, i)) return false;
       learned = true;
     }
   }
@@ -134,7 +112,7 @@ void Network::add_constant(const Node& node, std::size_t slot, std::vector<Weigh
     return;
   }
   fixed_[i] = is_range ? tensor : tensor.to(device_);  // moving averages are numbers that the CPU works with
-  if (is_statistic(node, slot)) (is_range ? averages : statistics_).push_back({value.name, id, fixed_[i]});
+  if (keeps(node, slot)) (is_range ? averages : statistics_).push_back({value.name, id, fixed_[i]});
 }
 
 at::Tensor Network::batch_norm(const Call& call) {
@@ -195,7 +173,7 @@ void Network::run(const Node& node, const Task& task, std::vector<at::Tensor>& v
     const auto id = static_cast<std::size_t>(node.outputs[o]);
     values[id] = outputs[o];
     if (cast != Cast::kLow || !outputs[o].is_floating_point()) continue;
-    if (!keeps_numbers(node)) values[id] = round_result(outputs[o], precision);
+    if (!keeps_values(node)) values[id] = round_result(outputs[o], precision);
     lowered[id] = values[id];
   }
 }

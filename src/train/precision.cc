@@ -32,12 +32,10 @@ struct Round : torch::autograd::Function<Round> {
 }  // namespace
 
 Cast cast_for(std::string_view op, Amp level) {
-  if (level == Amp::kOff) return Cast::kKeep;
   const OpSpec* spec = find_op(op);
-  const MixedPrecision kind = spec ? spec->precision : MixedPrecision::kEither;
-  if (kind == MixedPrecision::kLow) return Cast::kLow;
-  if (kind == MixedPrecision::kFloat) return Cast::kFloat;
-  return level == Amp::kO2 ? Cast::kLow : Cast::kKeep;
+  if (level == Amp::kOff || !spec) return Cast::kKeep;
+  if (spec->precision == MixedPrecision::kEither) return level == Amp::kO2 ? Cast::kLow : Cast::kKeep;
+  return spec->precision == MixedPrecision::kLow ? Cast::kLow : Cast::kFloat;
 }
 
 at::Tensor rounded_to(const at::Tensor& x, at::ScalarType type) {

@@ -7,7 +7,8 @@ namespace octet::train {
 enum class Amp {
   kOff,  // everything in float32
   kO1,   // convolutions and products in 16 bits
-  kO2,   // everything but what needs the range (MixedPrecision::kFloat); the parameters themselves stay float32
+  kO2,   // everything but what needs the range of floats (OpSpec::precision); the parameters themselves stay
+         // float32
 };
 
 struct Precision {
