@@ -5,11 +5,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <random>
+#include <map>
+#include <utility>
 
 #include "base/error.h"
+#include "base/journal.h"
 #include "base/unfinished.h"
 
 namespace octet {
@@ -32,7 +35,7 @@ int open_to_read(const fs::path& path, struct stat* info) {
 
 MappedFile::MappedFile(const fs::path& path) : path_(path) {
   struct stat info {};
-  int fd = open_to_read(path, &info);
+  int fd = open_to_read(whole_file(path), &info);
   size_ = static_cast<std::size_t>(info.st_size);
   if (size_ > 0) {
     void* data = ::mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, fd, 0);
@@ -54,49 +57,59 @@ void MappedFile::drop_pages() const {
 }
 
 struct AtomicFiles::File {
-  fs::path path;
-  fs::path temporary;
-  int fd = -1;
+  fs::path path;       // where links lead to
+  fs::path temporary;  // empty: written through
+  std::uint64_t bytes = 0;
+  int fd = -1;          // of a temporary file it stays open, and so locked, until it has its name
   int unfinished = -1;  // for a signal; see unfinished.h
   std::vector<std::byte> buffer;
-};
 
-namespace {
-
-void write_all(int fd, Bytes bytes, const fs::path& path) {
-  while (!bytes.empty()) {
-    ssize_t n = ::write(fd, bytes.data(), bytes.size());
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) fail("{}: cannot write: {}", path.string(), std::strerror(errno));
-    bytes = bytes.subspan(static_cast<std::size_t>(n));
+  void write_out(Bytes data) {
+    bytes += data.size();
+    while (!data.empty()) {
+      const ssize_t n = ::write(fd, data.data(), data.size());
+      if (n < 0 && errno == EINTR) continue;
+      if (n < 0) fail("{}: cannot write: {}", path.string(), std::strerror(errno));
+      data = data.subspan(static_cast<std::size_t>(n));
+    }
   }
-}
 
-}  // namespace
+  void discard() {
+    if (!temporary.empty()) ::unlink(temporary.c_str());
+    if (fd >= 0) ::close(fd);
+    forget_unfinished(unfinished);
+  }
+};
 
 AtomicFiles::AtomicFiles() = default;
 
 AtomicFiles::~AtomicFiles() {
-  for (File& file : files_) {
-    if (file.fd >= 0) ::close(file.fd);
-    if (!file.temporary.empty()) ::unlink(file.temporary.c_str());
-    forget_unfinished(file.unfinished);
-  }
+  for (File& file : files_) file.discard();
 }
 
 void AtomicFiles::begin(const fs::path& path) {
   finish_current();
-  if (fs::is_directory(path)) fail("{}: is a directory, expected a file name", path.string());
+  std::error_code error;
+  const fs::file_status status = fs::status(path, error);
+  if (fs::is_directory(status)) fail("{}: is a directory, expected a file name", path.string());
   File file;
-  file.path = path;
-  file.temporary = path.string() + fmt::format(".tmp{:08x}", std::random_device{}());
-  file.unfinished = remember_unfinished(file.temporary.c_str());  // first, or a signal could come in between
-  file.fd = ::open(file.temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-  if (file.fd < 0) {
-    int error = errno;
-    forget_unfinished(file.unfinished);
-    fail("{}: cannot create: {}", path.string(), std::strerror(error));
+  file.path = follow_links(path);
+  // /dev/stdout is a link to /proc/self/fd/1, also where that is a regular file.
+  if ((fs::exists(status) && !fs::is_regular_file(status)) || path.string().starts_with("/dev/std")) {
+    file.path = path;
+    file.fd = ::open(path.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC);
+  } else {
+    const fs::path folder = folder_of(file.path);
+    if (std::ranges::none_of(files_, [&](const File& other) { return folder_of(other.path) == folder; }))
+      remove_leftovers(folder);
+    const auto same = std::ranges::find(files_, file.path, &File::path);
+    if (same != files_.end()) {  // the last one counts
+      same->discard();
+      files_.erase(same);
+    }
+    file.fd = make_temporary(folder, &file.temporary, &file.unfinished);
   }
+  if (file.fd < 0) fail("{}: cannot create: {}", path.string(), std::strerror(errno));
   files_.push_back(std::move(file));
 }
 
@@ -105,31 +118,46 @@ void AtomicFiles::write(Bytes bytes) {
   constexpr std::size_t kBuffer = 1 << 16;
   File& file = files_.back();
   if (file.buffer.size() + bytes.size() > kBuffer) {
-    write_all(file.fd, file.buffer, file.path);
+    file.write_out(file.buffer);
     file.buffer.clear();
-    if (bytes.size() > kBuffer) return write_all(file.fd, bytes, file.path);
+    if (bytes.size() > kBuffer) return file.write_out(bytes);
   }
   file.buffer.insert(file.buffer.end(), bytes.begin(), bytes.end());
 }
 
 void AtomicFiles::finish_current() {
-  if (files_.empty() || files_.back().fd < 0) return;
+  if (files_.empty()) return;
   File& file = files_.back();
-  write_all(file.fd, file.buffer, file.path);
-  if (::fsync(file.fd) != 0) fail("{}: cannot sync: {}", file.path.string(), std::strerror(errno));
-  ::close(file.fd);
-  file.fd = -1;
+  file.write_out(file.buffer);
   file.buffer = {};
+  if (!file.temporary.empty() && ::fsync(file.fd) != 0)
+    fail("{}: cannot sync: {}", file.path.string(), std::strerror(errno));
 }
 
 void AtomicFiles::commit() {
   finish_current();
+  std::map<fs::path, std::vector<JournalEntry>> folders;
   for (File& file : files_) {
-    if (::rename(file.temporary.c_str(), file.path.c_str()) != 0)
-      fail("{}: cannot rename into place: {}", file.path.string(), std::strerror(errno));
-    file.temporary.clear();
-    forget_unfinished(file.unfinished);
+    if (file.temporary.empty()) continue;
+    forget_unfinished(std::exchange(file.unfinished, -1));  // a signal may not remove what a journal lists
+    folders[folder_of(file.path)].push_back(
+        {file.temporary.filename().string(), file.path.filename().string(), file.bytes});
   }
+  for (const auto& [folder, entries] : folders) {
+    bool decided = false;
+    const auto keep = [&] {
+      for (File& file : files_)
+        if (decided && folder_of(file.path) == folder) file.temporary.clear();
+    };
+    try {
+      commit_files(folder, entries, &decided);
+    } catch (...) {
+      keep();
+      throw;
+    }
+    keep();
+  }
+  for (File& file : files_) file.discard();
   files_.clear();
 }
 

@@ -2,11 +2,12 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/journal.h"
 #include "cli/command.h"
 #include "cli/model_flags.h"
 #include "cli/output.h"
 #include "cli/tensors.h"
-#include "formats/paddle/model_files.h"
+#include "formats/paddle/model_io.h"
 
 namespace octet::cli {
 
@@ -37,10 +38,10 @@ std::string rename_in_line(const std::string& line, const std::string& key, cons
 
 // The preprocessing belongs to the model. The file may say how the model's files are called; the rest stays
 // as it is.
-void copy_deploy_yaml(const paddle::ModelPaths& from, const paddle::ModelPaths& to) {
+bool copy_deploy_yaml(AtomicFiles& files, const paddle::ModelPaths& from, const paddle::ModelPaths& to) {
   fs::path source = from.model.parent_path() / "deploy.yaml", target = to.model.parent_path() / "deploy.yaml";
   std::error_code error;
-  if (!fs::is_regular_file(source, error)) return;
+  if (!fs::is_regular_file(whole_file(source), error)) return false;
   std::string text = read_text(source, 1 << 20), result;
   for (std::size_t at = 0; at < text.size();) {
     std::size_t end = std::min(text.find('\n', at), text.size());
@@ -51,11 +52,9 @@ void copy_deploy_yaml(const paddle::ModelPaths& from, const paddle::ModelPaths& 
     if (end < text.size()) result += '\n';
     at = end + 1;
   }
-  AtomicFiles file;
-  file.begin(target);
-  file.write(result);
-  file.commit();
-  report(target);
+  files.begin(target);
+  files.write(result);
+  return true;
 }
 
 int convert(const Options& options) {
@@ -64,10 +63,15 @@ int convert(const Options& options) {
   fs::path directory = options.output;
   paddle::ModelPaths to = {directory / options.save.model_filename, directory / options.save.params_filename};
   // Over its own files too: they are replaced whole, while the old ones stay mapped.
-  Model::load(options.model.path, options.model.files).save(options.output, options.save);
+  const Model model = Model::load(options.model.path, options.model.files);
+  make_directory(directory);
+  AtomicFiles files;
+  paddle::add_model(files, *model.graph(), to);
+  const bool has_deploy_yaml = copy_deploy_yaml(files, from, to);
+  files.commit();
   report(to.model);
   report(to.params);
-  copy_deploy_yaml(from, to);
+  if (has_deploy_yaml) report(directory / "deploy.yaml");
   return 0;
 }
 

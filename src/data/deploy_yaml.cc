@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/journal.h"
 #include "data/transform_yaml.h"
 
 namespace octet {
@@ -39,7 +40,7 @@ std::optional<Transforms> read_deploy_yaml(std::string_view text, const std::str
 std::optional<Transforms> load_deploy_yaml(const fs::path& model) {
   std::error_code error;
   const fs::path path = (fs::is_directory(model, error) ? model : model.parent_path()) / "deploy.yaml";
-  if (!fs::exists(path, error)) return std::nullopt;
+  if (!file_exists(path)) return std::nullopt;
   return read_deploy_yaml(read_text(path, kMaxBytes), path.string());
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "base/journal.h"
 #include "models/models.h"
 
 namespace octet::models {
@@ -166,7 +167,7 @@ fs::path find_checkpoint(const fs::path& path) {
   std::error_code error;
   if (fs::is_directory(path, error)) {
     for (const char* name : {"best.pdparams", "latest.pdparams"})
-      if (fs::exists(path / name, error)) return path / name;
+      if (file_exists(path / name)) return path / name;
     std::vector<fs::path> found;
     for (const fs::directory_entry& entry : fs::directory_iterator(path, error))
       if (entry.path().extension() == ".pdparams") found.push_back(entry.path());
@@ -174,10 +175,10 @@ fs::path find_checkpoint(const fs::path& path) {
     fail("{}: has neither best.pdparams nor latest.pdparams, and {} other *.pdparams; name the file",
          path.string(), found.size());
   }
-  if (fs::exists(path, error)) return path;
+  if (file_exists(path)) return path;
   fs::path with_ending = path;
   with_ending += ".pdparams";
-  if (fs::exists(with_ending, error)) return with_ending;
+  if (file_exists(with_ending)) return with_ending;
   fail("{}: no such checkpoint, nor is there {}", path.string(), with_ending.filename().string());
 }
 

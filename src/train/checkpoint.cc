@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "base/file.h"
+#include "base/journal.h"
 #include "formats/paddle/state_dict.h"
 #include "models/names.h"
 #include "train/convert.h"
@@ -89,7 +90,7 @@ fs::path optimizer_file(fs::path parameters) {
 // Whether the two files can be read and were written together.
 bool is_whole(const fs::path& parameters) try {
   const fs::path optimizer = optimizer_file(parameters);
-  if (!fs::exists(parameters) || !fs::exists(optimizer)) return false;
+  if (!file_exists(parameters) || !file_exists(optimizer)) return false;
   const StateDict state = paddle::load_state_dict(optimizer);
   const PyDict* octet = octet_entry(state);
   return octet && entry<std::int64_t>(*octet, "parameters", optimizer) ==
@@ -141,7 +142,7 @@ void save_checkpoint(const fs::path& folder, const std::vector<std::string>& ste
 fs::path find_parameters(const fs::path& path, const std::vector<std::string>& preferred) {
   if (fs::is_directory(path)) {
     for (const std::string& name : preferred)
-      if (fs::exists(path / (name + ".pdparams"))) return path / (name + ".pdparams");
+      if (file_exists(path / (name + ".pdparams"))) return path / (name + ".pdparams");
     fail("{}: no {}.pdparams in this folder", path.string(), preferred.front());
   }
   return models::find_checkpoint(path.extension() == ".pdopt" ? fs::path(path).replace_extension(".pdparams")
@@ -150,7 +151,7 @@ fs::path find_parameters(const fs::path& path, const std::vector<std::string>& p
 
 fs::path find_checkpoint(const fs::path& path) {
   fs::path parameters = find_parameters(path, {"latest"});
-  if (!fs::exists(optimizer_file(parameters)))
+  if (!file_exists(optimizer_file(parameters)))
     fail(
         "{}: no {} beside it, so training can't go on where it was; to start from these weights use "
         "--pretrained",

@@ -8,8 +8,10 @@ namespace octet::train {
 std::filesystem::path export_quantized(const Network& network, const std::filesystem::path& folder) {
   Graph graph = network.deployed();
   models::to_inference(graph, /*softmax=*/true);
+  AtomicFiles files;
   for (const std::string stem : {"qat_inference", "inference"})
-    paddle::save_model(graph, {folder / (stem + ".pdmodel"), folder / (stem + ".pdiparams")});
+    paddle::add_model(files, graph, {folder / (stem + ".pdmodel"), folder / (stem + ".pdiparams")});
+  files.commit();
   return folder / "qat_inference.pdmodel";
 }
 

@@ -4,11 +4,20 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <thread>
+
 #include "support/graph_runner.h"
 #include "support/temp_dir.h"
 
 namespace octet {
 namespace {
+
+void save_file(const std::filesystem::path& path, std::string_view text) {
+  AtomicFiles file;
+  file.begin(path);
+  file.write(text);
+  file.commit();
+}
 
 using testing::error_of;
 using ::testing::HasSubstr;
@@ -42,6 +51,43 @@ TEST(AtomicFiles, AppearTogetherOrNotAtAll) {
   struct stat info {};
   ASSERT_EQ(::stat((dir / "a").c_str(), &info), 0);
   EXPECT_EQ(info.st_mode & 0400, 0400u);
+}
+
+TEST(AtomicFiles, WriteThroughWhatIsNoRegularFile) {
+  TempDir dir;
+  save_file("/dev/null", "x");
+  EXPECT_TRUE(std::filesystem::is_character_file("/dev/null"));
+  const std::string pipe = dir / "pipe";
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  std::string got;
+  std::thread reader([&] { got = read_file(pipe); });
+  save_file(pipe, "through");
+  reader.join();
+  EXPECT_EQ(got, "through");
+  EXPECT_TRUE(std::filesystem::is_fifo(pipe));
+}
+
+TEST(AtomicFiles, FollowLinks) {
+  TempDir dir;
+  std::filesystem::create_directory(dir / "there");
+  write_file(dir / "there/file", "old");
+  std::filesystem::create_symlink("there/file", dir / "link");
+  std::filesystem::create_symlink("there/none", dir / "dangling");
+  AtomicFiles files;
+  files.begin(dir / "link");
+  files.write("new");
+  files.begin(dir / "dangling");
+  files.write("first");
+  files.begin(dir / "dangling");
+  files.write("last");
+  files.begin(dir / "plain");
+  files.write("too");
+  files.commit();
+  EXPECT_TRUE(std::filesystem::is_symlink(dir / "link"));
+  EXPECT_EQ(read_file(dir / "there/file"), "new");
+  EXPECT_EQ(read_file(dir / "there/none"), "last");
+  EXPECT_EQ(read_file(dir / "plain"), "too");
+  EXPECT_EQ(files_in(dir), 4);
 }
 
 TEST(AtomicFiles, NameWhatCannotBeWritten) {

@@ -4,5 +4,6 @@ namespace octet {
 
 const char* const kSourceDir = OCTET_SOURCE_DIR;
 const char* const kProgram = OCTET_PROGRAM;
+const char* const kKillAt = OCTET_KILL_AT;
 
 }  // namespace octet

@@ -6,5 +6,6 @@ namespace octet {
 // clone.
 extern const char* const kSourceDir;  // the clone
 extern const char* const kProgram;    // the octet that was built with the tests
+extern const char* const kKillAt;     // the library of kill_at.cc
 
 }  // namespace octet

@@ -1,7 +1,9 @@
 #include <algorithm>
+#include <optional>
 #include <set>
 #include <unordered_map>
 
+#include "base/journal.h"
 #include "formats/paddle/model_io.h"
 #include "formats/paddle/op_map.h"
 #include "formats/paddle/source.h"
@@ -35,13 +37,12 @@ std::vector<Param> read_separate_params(const fs::path& directory, const std::ve
 
 std::vector<Param> read_all_params(const ModelPaths& paths, PaddleSource& source) {
   std::vector<std::string> names = parameter_names(source.program);
-  std::error_code ignored;
-  if (fs::exists(paths.params, ignored)) {
+  if (file_exists(paths.params)) {
     source.params_file = std::make_shared<const MappedFile>(paths.params);
     return read_params(source.params_file, names);
   }
   if (names.empty()) return {};
-  if (fs::exists(paths.model.parent_path() / names.front(), ignored))
+  if (file_exists(paths.model.parent_path() / names.front()))
     return read_separate_params(paths.model.parent_path(), names);
   fail(
       "{}: no such file, and the model has {} parameters; put it beside the model or name it with "
@@ -141,6 +142,7 @@ void check_complete(const std::vector<ValueId>& list, const char* what) {
 
 Graph load_model(const ModelPaths& paths) {
   auto source = std::make_shared<PaddleSource>();
+  std::optional<FolderLock> together(std::in_place, folder_of(paths.model), FolderLock::Kind::kShared);
   source->model_file = std::make_shared<const MappedFile>(paths.model);
   Graph graph;
   try {
@@ -153,6 +155,7 @@ Graph load_model(const ModelPaths& paths) {
     std::string name = param.name;
     source->params.emplace(std::move(name), std::move(param));
   }
+  together.reset();
   try {
     NodeReader reader(graph, *source);
     int index = 0;

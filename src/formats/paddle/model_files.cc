@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/journal.h"
 
 namespace octet::paddle {
 namespace fs = std::filesystem;
@@ -19,8 +20,9 @@ fs::path params_beside(const fs::path& model) {
 }
 
 fs::path find_in(const fs::path& directory) {
+  finish_commit(directory);
   for (const char* name : {"inference.pdmodel", "model.pdmodel", "__model__"})
-    if (fs::exists(directory / name)) return directory / name;
+    if (file_exists(directory / name)) return directory / name;
   std::vector<std::string> found;
   bool has_json = false;
   for (const fs::directory_entry& entry : fs::directory_iterator(directory)) {
@@ -46,9 +48,8 @@ fs::path find_in(const fs::path& directory) {
 }  // namespace
 
 ModelPaths find_model(const fs::path& path, const ModelFiles& files) {
-  std::error_code ignored;
   if (path.empty()) fail("no model given; name a directory or a .pdmodel file");
-  if (!fs::exists(path, ignored)) fail("{}: no such file or directory", path.string());
+  if (!file_exists(path)) fail("{}: no such file or directory", path.string());
   ModelPaths paths;
   if (!fs::is_directory(path)) {
     paths.model = path;
@@ -61,13 +62,13 @@ ModelPaths find_model(const fs::path& path, const ModelFiles& files) {
           path.string());
   } else if (!files.model_filename.empty()) {
     paths.model = path / files.model_filename;
-    if (!fs::exists(paths.model)) fail("{}: no such file", paths.model.string());
+    if (!file_exists(paths.model)) fail("{}: no such file", paths.model.string());
   } else {
     paths.model = find_in(path);
   }
   paths.params = files.params_filename.empty() ? params_beside(paths.model)
                                                : paths.model.parent_path() / files.params_filename;
-  if (!files.params_filename.empty() && !fs::exists(paths.params))
+  if (!files.params_filename.empty() && !file_exists(paths.params))
     fail("{}: no such file", paths.params.string());
   return paths;
 }
