@@ -9,7 +9,7 @@
 // them against the formula; nothing here is optimised. They run what no fast kernel takes.
 namespace octet::ref {
 
-// One row an op; ref.cc is the list.
+// One row per op; ref.cc is the list.
 std::span<const Implementation> implementations();
 const Implementation* find(std::string_view op);  // null when there is none
 

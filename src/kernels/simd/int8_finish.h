@@ -1,5 +1,5 @@
 #pragma once
-#include "kernels/simd/int8_vec.h"
+#include "kernels/simd/isa.h"
 #include "kernels/simd/store.h"
 
 // From int32 sums to the outputs of an integer convolution or product.

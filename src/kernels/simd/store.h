@@ -1,6 +1,6 @@
 #pragma once
 #include "kernels/epilogue.h"
-#include "kernels/simd/vec.h"
+#include "kernels/simd/isa.h"
 
 // The epilogue, on vectors: the same operations in the same order as kernels/ref/activation.h, exp.h and
 // kernels/quantizer.h, so the same bits.
