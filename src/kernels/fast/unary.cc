@@ -14,39 +14,15 @@ void map_blocks(const KernelArgs& args, const Run& run) {
              [&](std::int64_t begin, std::int64_t end) { run(x + begin, y + begin, end - begin); });
 }
 
-// An activation function as an op: its attributes are, in the order of docs/ops.md, what an epilogue calls
-// activation_args.
-template <Activation kActivation, class... Names>
-void activate(const KernelArgs& args, Names... names) {
+// An activation function as an op.
+void activate(const KernelArgs& args) {
+  const ActivationFunction* function = find_activation(args.node.op);
+  check(function != nullptr, "the op is a row of the activation table");
   Epilogue epilogue;
-  epilogue.activation = kActivation;
-  int i = 0;
-  ((epilogue.args[i++] = attr<float>(args.node, names)), ...);
+  epilogue.activate_with(*function, activation_args(*function, args.node));
   map_blocks(args, [&](const float* x, float* y, std::int64_t count) {
     args.simd->unary.activate(epilogue, x, y, count);
   });
-}
-
-void relu(const KernelArgs& args) {
-  activate<Activation::kRelu>(args);
-}
-void relu6(const KernelArgs& args) {
-  activate<Activation::kRelu6>(args, "threshold");
-}
-void hard_swish(const KernelArgs& args) {
-  activate<Activation::kHardSwish>(args, "threshold", "scale", "offset");
-}
-void hard_sigmoid(const KernelArgs& args) {
-  activate<Activation::kHardSigmoid>(args, "slope", "offset");
-}
-void swish(const KernelArgs& args) {
-  activate<Activation::kSwish>(args, "beta");
-}
-void sigmoid(const KernelArgs& args) {
-  activate<Activation::kSigmoid>(args);
-}
-void leaky_relu(const KernelArgs& args) {
-  activate<Activation::kLeakyRelu>(args, "alpha");
 }
 
 void map(const KernelArgs& args, simd::Unary function, float a = 0, float b = 0) {
@@ -98,27 +74,22 @@ std::vector<Implementation> unary() {
   auto reference = [](std::string_view op) {
     return Implementation{.op = op, .name = "ref", .layout = LayoutNeed::kSame, .run = ref::find(op)->run};
   };
-  return {row("relu", relu),
-          row("relu6", relu6),
-          row("hard_swish", hard_swish),
-          row("hard_sigmoid", hard_sigmoid),
-          row("swish", swish),
-          row("sigmoid", sigmoid),
-          row("leaky_relu", leaky_relu),
-          row("tanh", plain_map<simd::Unary::kTanh>),
-          row("exp", plain_map<simd::Unary::kExp>),
-          row("sqrt", plain_map<simd::Unary::kSqrt>),
-          row("abs", plain_map<simd::Unary::kAbs>),
-          row("gelu", plain_map<simd::Unary::kGeluTanh>, is_approximate),
-          row("clip", clip),
-          row("dropout", dropout),
-          row("scale", scale, is_float),
-          reference("gelu"),
-          reference("scale"),
-          reference("cast"),
-          reference("identity"),
-          reference("observe"),
-          reference("shape")};
+  std::vector<Implementation> rows = {row("tanh", plain_map<simd::Unary::kTanh>),
+                                      row("exp", plain_map<simd::Unary::kExp>),
+                                      row("sqrt", plain_map<simd::Unary::kSqrt>),
+                                      row("abs", plain_map<simd::Unary::kAbs>),
+                                      row("gelu", plain_map<simd::Unary::kGeluTanh>, is_approximate),
+                                      row("clip", clip),
+                                      row("dropout", dropout),
+                                      row("scale", scale, is_float),
+                                      reference("gelu"),
+                                      reference("scale"),
+                                      reference("cast"),
+                                      reference("identity"),
+                                      reference("observe"),
+                                      reference("shape")};
+  for (const ActivationFunction& function : activation_table()) rows.push_back(row(function.name, activate));
+  return rows;
 }
 
 }  // namespace octet::fast

@@ -24,18 +24,12 @@ void batch_norm(const KernelArgs& args);
 void layer_norm(const KernelArgs& args);
 void softmax(const KernelArgs& args);
 
-// Activation functions.
-void relu(const KernelArgs& args);
-void sigmoid(const KernelArgs& args);
+// Activation functions; those of graph/activation.h are one kernel.
+void activate(const KernelArgs& args);
 void tanh(const KernelArgs& args);
 void exp(const KernelArgs& args);
 void sqrt(const KernelArgs& args);
 void abs(const KernelArgs& args);
-void relu6(const KernelArgs& args);
-void leaky_relu(const KernelArgs& args);
-void hard_sigmoid(const KernelArgs& args);
-void hard_swish(const KernelArgs& args);
-void swish(const KernelArgs& args);
 void gelu(const KernelArgs& args);
 void clip(const KernelArgs& args);
 void dropout(const KernelArgs& args);

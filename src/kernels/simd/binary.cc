@@ -99,7 +99,7 @@ void run(const BinaryRows& p, const Operand& of_x, const Operand& of_y, const Fu
   std::int64_t piece_columns = p.columns < kPiece ? p.columns : kPiece;
   if (piece_columns == 0) return;
   std::int64_t piece_rows = piece_columns < p.columns ? 1 : kPiece / piece_columns;
-  bool activates = p.epilogue->activation != Activation::kNone;
+  bool activates = p.epilogue->activation >= 0;
   const Element *x = static_cast<const Element*>(p.x), *y = static_cast<const Element*>(p.y);
   // Rows that only become int8 need no place in between. In place, a vector of x is read before it is
   // overwritten; there is none where x is float.

@@ -76,8 +76,7 @@ TEST(FastBinary, LeavesIntegersAndPowersToTheReference) {
 TEST(FastBinary, AppliesTheEpilogue) {
   Tensor out_scale = Tensor::of<float>({1}, {9.5f});
   for (const Case& c : {kCases[9], kCases[10], kCases[12], kCases[17], kCases[28]})
-    for (const char* activation :
-         {"", "relu", "relu6", "hard_swish", "hard_sigmoid", "swish", "sigmoid", "leaky_relu"})
+    for (const std::string& activation : testing::activation_names())
       for (const char* rounding : {"even", "away"}) {
         Tensor x = random_floats(c.x, 3, -4, 4), y = random_floats(c.y, 4, -4, 4);
         Attrs attrs = {
