@@ -15,7 +15,7 @@
 #include "cli/tensors.h"
 #include "octet/version.h"
 #include "runtime/executor.h"
-#include "runtime/limit.h"
+#include "runtime/roofline.h"
 
 namespace octet::cli {
 
@@ -135,12 +135,12 @@ void measure_steps(Subject& subject, int runs) {
   for (std::size_t step = 0; step < ms.size(); ++step) subject.steps[step].ms = median(ms[step]);
 }
 
-Summary summarize(const Subject& subject, const Limit& limit) {
+Summary summarize(const Subject& subject, const Roofline& roofline) {
   std::vector<double> ms = subject.ms;
   std::sort(ms.begin(), ms.end());
   auto p99 = static_cast<std::size_t>(std::ceil(0.99 * static_cast<double>(ms.size()))) - 1;
   double gmacs = static_cast<double>(subject.macs) / (ms.front() * 1e6);
-  double most = subject.precision == "int8" ? limit.int8_gmacs : limit.fp32_gmacs;
+  double most = subject.precision == "int8" ? roofline.int8_gmacs : roofline.fp32_gmacs;
   return {ms.front(), median(ms), ms[p99], gmacs, most > 0 ? gmacs / most : 0};
 }
 
@@ -154,13 +154,13 @@ std::string percent(double share) {
   return share > 0 ? fmt::format("{:.0f} %", 100 * share) : "";
 }
 
-void print_table(const std::vector<Subject>& subjects, const Limit& limit) {
+void print_table(const std::vector<Subject>& subjects, const Roofline& roofline) {
   say("| model | precision | input | min ms | median ms | p99 ms | GMAC | GMAC/s | of the limit | peak "
       "memory "
       "|\n");
   say("|---|---|---|--:|--:|--:|--:|--:|--:|--:|\n");
   for (const Subject& subject : subjects) {
-    Summary s = summarize(subject, limit);
+    Summary s = summarize(subject, roofline);
     say("| {} | {} | {} | {:.3f} | {:.3f} | {:.3f} | {:.4f} | {:.1f} | {} | {} |\n", printable(subject.path),
         subject.precision, input_text(subject), s.min_ms, s.median_ms, s.p99_ms,
         1e-9 * static_cast<double>(subject.macs), s.gmacs, percent(s.share),
@@ -211,12 +211,12 @@ void print_profile(const Subject& subject) {
         rate(sum.macs, sum.ms));
 }
 
-void write_json(const std::string& file, const std::vector<Subject>& subjects, const Limit& limit,
+void write_json(const std::string& file, const std::vector<Subject>& subjects, const Roofline& roofline,
                 const Config& config) {
   using Json = nlohmann::ordered_json;
   Json list = Json::array();
   for (const Subject& subject : subjects) {
-    Summary s = summarize(subject, limit);
+    Summary s = summarize(subject, roofline);
     Json shapes = Json::array();
     for (const Tensor& input : subject.inputs) shapes.push_back(input.shape());
     const Shape& first = subject.inputs.empty() ? Shape() : subject.inputs[0].shape();
@@ -260,21 +260,21 @@ int bench(const Options& options) {
     subjects.push_back(prepare_subject(path, options, config, given, pool));
   check_names(given, subjects);
 
-  Limit limit = measure_limit(threads);
+  Roofline roofline = measure_roofline(threads);
   measure(subjects, options);
   say("octet {}, {}, isa {}, {} thread{}, {} runs\n", version(), cpu_info().model, config.isa(), threads,
       threads == 1 ? "" : "s", options.runs);
-  if (limit.fp32_gmacs > 0)
-    say("limit of this machine: {:.1f} GMAC/s in fp32, {:.1f} GMAC/s in int8\n", limit.fp32_gmacs,
-        limit.int8_gmacs);
+  if (roofline.fp32_gmacs > 0)
+    say("limit of this machine: {:.1f} GMAC/s in fp32, {:.1f} GMAC/s in int8\n", roofline.fp32_gmacs,
+        roofline.int8_gmacs);
   say("\n");
-  print_table(subjects, limit);
+  print_table(subjects, roofline);
   for (Subject& subject : subjects) {
     if (!options.profile) break;
     measure_steps(subject, options.runs);
     print_profile(subject);
   }
-  if (!options.json.empty()) write_json(options.json, subjects, limit, config);
+  if (!options.json.empty()) write_json(options.json, subjects, roofline, config);
   return 0;
 }
 

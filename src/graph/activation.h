@@ -9,7 +9,7 @@
 
 // The activation functions that an epilogue can have (docs/ops.md, "Epilogues"), one row each. The op of that
 // name, its reference kernel and the passes are made of the row; only its vector routine is elsewhere
-// (src/kernels/simd/store.h).
+// (src/kernels/simd/activation.h).
 namespace octet {
 
 constexpr std::size_t kMaxActivationArgs = 3;

@@ -2,47 +2,22 @@
 
 namespace octet::simd {
 
-// Those that cmake/simd.cmake builds. Each has a namespace of its own, and its table a name in it.
-#define OCTET_TABLE(isa) \
-  namespace isa {        \
-  const Simd& table();   \
-  }                      \
-  constexpr const Simd& (*isa##_table)() = isa::table;
-#define OCTET_NO_TABLE(isa) constexpr const Simd& (*isa##_table)() = nullptr;
+// The rows of cmake/simd.cmake: what each is called and needs of the CPU, and whether it is part of this
+// program. Each has a namespace of its own, and its table a name in it.
+#define OCTET_NOT_BUILT(isa, ...)
+#define OCTET_BUILT(isa, ...) \
+  namespace isa {             \
+  const Simd& table();        \
+  }
+#include "kernels/isa_rows.inc"
+#undef OCTET_BUILT
+#undef OCTET_NOT_BUILT
 
-#ifdef OCTET_HAS_avx2
-OCTET_TABLE(avx2)
-#else
-OCTET_NO_TABLE(avx2)
-#endif
-#ifdef OCTET_HAS_avx512
-OCTET_TABLE(avx512)
-#else
-OCTET_NO_TABLE(avx512)
-#endif
-#ifdef OCTET_HAS_avx512vnni
-OCTET_TABLE(avx512vnni)
-#else
-OCTET_NO_TABLE(avx512vnni)
-#endif
-#ifdef OCTET_HAS_avxvnni
-OCTET_TABLE(avxvnni)
-#else
-OCTET_NO_TABLE(avxvnni)
-#endif
-#ifdef OCTET_HAS_neon
-OCTET_TABLE(neon)
-#else
-OCTET_NO_TABLE(neon)
-#endif
-
+#define OCTET_BUILT(isa, ...) {#isa, {__VA_ARGS__}, isa::table},
+#define OCTET_NOT_BUILT(isa, ...) {#isa, {__VA_ARGS__}, nullptr},
 const std::vector<Build>& builds() {
   static const std::vector<Build> list = {
-      {"avx2", {"avx2", "fma"}, avx2_table},
-      {"avx512", {"avx512f", "avx512bw", "avx512dq", "avx512vl"}, avx512_table},
-      {"avx512vnni", {"avx512f", "avx512bw", "avx512dq", "avx512vl", "avx512vnni"}, avx512vnni_table},
-      {"avxvnni", {"avx2", "fma", "avxvnni"}, avxvnni_table},
-      {"neon", {"neon"}, neon_table},
+#include "kernels/isa_rows.inc"
   };
   return list;
 }

@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "graph/activation.h"
 #include "runtime/executor.h"
 #include "support/graph_runner.h"
 
@@ -33,6 +34,13 @@ inline std::vector<Tensor> run_graph(const Graph& graph, const std::vector<Tenso
                                      const std::string& isa, int threads, bool ir_optim = false) {
   ThreadPool pool(threads);
   return execute(prepare(graph, {ir_optim, isa}), inputs, pool);
+}
+
+// "" for none, and every activation function that an epilogue can have.
+inline std::vector<std::string> activation_names() {
+  std::vector<std::string> names = {""};
+  for (const ActivationFunction& function : activation_table()) names.emplace_back(function.name);
+  return names;
 }
 
 // 0: the same bits. Otherwise |a - b| <= tolerance * (largest |b|).

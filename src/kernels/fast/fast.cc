@@ -5,8 +5,8 @@ namespace octet::fast {
 std::span<const Implementation> implementations() {
   static const std::vector<Implementation> all = [] {
     std::vector<Implementation> rows;
-    for (auto family : {light, float_depthwise, float_winograd, float_conv, float_upsample, float_transpose,
-                        float_matmul, int8}) {
+    for (auto family : {unary, binary, image, movement, reduction, quantization, float_depthwise,
+                        float_winograd, float_conv, float_upsample, float_transpose, float_matmul, int8}) {
       std::vector<Implementation> more = family();
       rows.insert(rows.end(), more.begin(), more.end());
     }

@@ -11,8 +11,13 @@ namespace octet::fast {
 // All of them; of two for the same op the first that fits a node is taken.
 std::span<const Implementation> implementations();
 
-// The families, a file each.
-std::vector<Implementation> light();
+// The families, one file each.
+std::vector<Implementation> unary();
+std::vector<Implementation> binary();
+std::vector<Implementation> image();
+std::vector<Implementation> movement();
+std::vector<Implementation> reduction();
+std::vector<Implementation> quantization();
 std::vector<Implementation> float_depthwise();
 std::vector<Implementation> float_winograd();
 std::vector<Implementation> float_conv();

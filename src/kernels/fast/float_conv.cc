@@ -13,7 +13,7 @@ struct PreparedConv : Prepared {
   std::int64_t groups, out_channels, group_channels, kernel_h, kernel_w;
   Tensor weights;  // packed, group after group
   std::int64_t group_size = 0;
-  std::vector<Tensor> bias;  // one a group, or none
+  std::vector<Tensor> bias;  // one per group, or none
   std::vector<float> zeros;  // what taps in the padding read
 };
 

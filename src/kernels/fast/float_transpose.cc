@@ -29,7 +29,7 @@ struct PreparedTranspose : Prepared {
   std::int64_t kernel_h, kernel_w;
   Phases y, x;
   std::map<std::pair<std::size_t, std::size_t>, Tensor> weights;  // of a phase, group after group
-  std::vector<Tensor> bias;                                       // one a group, or none
+  std::vector<Tensor> bias;                                       // one per group, or none
   std::vector<float> zeros;
 
   std::int64_t depth(std::size_t phase_y, std::size_t phase_x) const {

@@ -82,7 +82,7 @@ void run(const KernelArgs& args) {
       const float* from = products.data() + ky * piece;
       for (std::int64_t i = 0; i < in_w; ++i)
         for (std::int64_t j = 0; j < piece; ++j) to[i * piece + j] = from[i * columns + j];
-      if (epilogue.activation != Activation::kNone) args.simd->light.activate(epilogue, to, to, in_w * piece);
+      if (epilogue.activation >= 0) args.simd->unary.activate(epilogue, to, to, in_w * piece);
     }
   });
 }

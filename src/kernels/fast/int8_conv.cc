@@ -14,12 +14,12 @@ constexpr std::int64_t kMaxMergedChannels = 16;
 
 struct PackedConv : Prepared {
   PackedProduct product;
-  LeftWay way;
+  LhsPacking packing;
 };
 
 // The left side of a convolution with `channels` channels in a group and kernel_h x kernel_w taps.
-LeftForm conv_form(std::int64_t channels, std::int64_t kernel_h, std::int64_t kernel_w, bool merged) {
-  LeftForm form;
+LhsLayout conv_form(std::int64_t channels, std::int64_t kernel_h, std::int64_t kernel_w, bool merged) {
+  LhsLayout form;
   form.segments = merged ? kernel_h : kernel_h * kernel_w;
   form.length = merged ? kernel_w * channels : channels;
   for (std::int64_t tap = 0; tap < kernel_h * kernel_w; ++tap)
@@ -34,16 +34,16 @@ std::shared_ptr<const Prepared> prepare_conv(const PrepareArgs& args) {
   std::int64_t kernel_h = weight.dim(2), kernel_w = weight.dim(3);
   std::int64_t groups = attr<std::int64_t>(args.node, "groups"), per_group = columns / groups;
   ops::Window window = ops::conv_window(args.node, kUnknown, kUnknown, kernel_h, kernel_w);
-  packed->way.copied = channels % 4 != 0;
-  packed->way.merged =
-      packed->way.copied && channels <= kMaxMergedChannels && groups == 1 && window.x.dilation == 1;
-  packed->product.form = conv_form(channels, kernel_h, kernel_w, packed->way.merged);
+  packed->packing.copied = channels % 4 != 0;
+  packed->packing.merged =
+      packed->packing.copied && channels <= kMaxMergedChannels && groups == 1 && window.x.dilation == 1;
+  packed->product.form = conv_form(channels, kernel_h, kernel_w, packed->packing.merged);
   Rescaling rescaling(args);
   std::int64_t step = channels * kernel_h * kernel_w;
   for (std::int64_t g = 0; g < groups; ++g)
     pack_panels(args.simd->i8.features,
                 {weight.data<std::int8_t>().data() + g * per_group * step, step, per_group},
-                left_range(args.node), rescaling, g * per_group, g * channels, packed->product);
+                lhs_range(args.node), rescaling, g * per_group, g * channels, packed->product);
   packed->product.form.offsets = {};
   return packed;
 }
@@ -53,12 +53,12 @@ std::shared_ptr<const Prepared> prepare_matmul(const PrepareArgs& args) {
   Tensor weight = args.constant(1);
   bool transposed = attr<bool>(args.node, "transpose_y");
   std::int64_t inner = weight.dim(transposed ? 1 : 0), columns = weight.dim(transposed ? 0 : 1);
-  LeftForm form{.segments = 1, .length = inner, .offsets = {}};
+  LhsLayout form{.segments = 1, .length = inner, .offsets = {}};
   for (std::int64_t i = 0; i < inner; ++i) form.offsets.push_back(transposed ? i : i * columns);
   packed->product.form = std::move(form);
   pack_panels(args.simd->i8.features, {weight.data<std::int8_t>().data(), transposed ? inner : 1, columns},
-              left_range(args.node), Rescaling(args), 0, 0, packed->product);
-  packed->way.copied = inner % 4 != 0;
+              lhs_range(args.node), Rescaling(args), 0, 0, packed->product);
+  packed->packing.copied = inner % 4 != 0;
   packed->product.form.offsets = {};
   return packed;
 }
@@ -67,7 +67,7 @@ std::shared_ptr<const Prepared> prepare_matmul(const PrepareArgs& args) {
 struct Convolution {
   Convolution(const KernelArgs& args, const ops::Window& window, std::int64_t batch, std::int64_t channels)
       : packed(static_cast<const PackedConv&>(*args.prepared)),
-        left(packed.way, window, batch, channels),
+        left(packed.packing, window, batch, channels),
         rows(batch * window.y.out * window.x.out),
         chunk(chunk_rows(args, packed.product, rows)) {}
 
@@ -95,7 +95,7 @@ struct Convolution {
   }
 
   const PackedConv& packed;
-  LeftSide left;
+  LhsBuffer left;
   std::int64_t rows, chunk;
 };
 

@@ -56,7 +56,7 @@ class Grouping {
 };
 
 PackedBlock pack_block(const simd::Int8Routines& routines, const std::int8_t* weights, std::int64_t count,
-                       std::int64_t taps, LeftRange range, const Rescaling& rescaling, std::int64_t first) {
+                       std::int64_t taps, LhsRange range, const Rescaling& rescaling, std::int64_t first) {
   PackedBlock block;
   PairLimits limits(routines.features, range);
   std::int64_t bytes = routines.features.bytes, pairs = (taps + 1) / 2;
@@ -114,7 +114,7 @@ std::shared_ptr<const Prepared> prepare(const PrepareArgs& args) {
   for (std::int64_t first = 0; first < channels; first += routines.features.bytes)
     packed->blocks.push_back(pack_block(routines, weight.data<std::int8_t>().data() + first * taps,
                                         std::min<std::int64_t>(routines.features.bytes, channels - first),
-                                        taps, left_range(args.node), rescaling, first));
+                                        taps, lhs_range(args.node), rescaling, first));
   return packed;
 }
 

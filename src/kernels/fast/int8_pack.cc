@@ -23,7 +23,7 @@ std::vector<int> split_vectors(std::int64_t vectors) {
 // products added in 16 bits could overflow, a part of their weights goes from `once` to `again`, and units
 // with such a part are multiplied a second time, with that part.
 struct SplitWeights {
-  SplitWeights(const WeightColumns& weights, const LeftForm& form)
+  SplitWeights(const WeightColumns& weights, const LhsLayout& form)
       : units(form.units()), segments(form.segments), columns(weights.count) {
     once.resize(static_cast<std::size_t>(columns * segments * units * 4));
     again.resize(once.size());
@@ -124,7 +124,7 @@ struct KindWeights {
 };
 
 KindWeights choose_kind(const simd::Int8Features& features, const WeightColumns& columns,
-                        const LeftForm& form, LeftRange range) {
+                        const LhsLayout& form, LhsRange range) {
   SplitWeights plain(columns, form);
   if (features.dot) return {Int8Kind::kDot, std::move(plain)};
   // Times that were measured: of a unit in each kind, and of one that comes again.
@@ -171,7 +171,7 @@ std::int32_t pack_opposed(const std::int8_t* weights, std::int8_t* inversions, s
 
 }  // namespace
 
-LeftRange left_range(const Node& node) {
+LhsRange lhs_range(const Node& node) {
   return {std::min(attr<int>(node, "x_min"), 0), std::max(attr<int>(node, "x_max"), 0)};
 }
 
@@ -183,7 +183,7 @@ bool can_pack(const PrepareArgs& args) {
   return constant(1) && constant(2) && (!args.value(3) || constant(3)) && !constant(0) && !constant(5);
 }
 
-void pack_panels(const simd::Int8Features& features, const WeightColumns& weights, LeftRange range,
+void pack_panels(const simd::Int8Features& features, const WeightColumns& weights, LhsRange range,
                  const Rescaling& rescaling, std::int64_t first, std::int64_t offset,
                  PackedProduct& product) {
   std::int64_t done = 0;
@@ -204,7 +204,7 @@ void pack_panels(const simd::Int8Features& features, const WeightColumns& weight
     else if (packed.panel.kind == Int8Kind::kPairs || packed.panel.kind == Int8Kind::kPairs2)
       packed.panel.shift = static_cast<std::int8_t>(PairLimits(features, range).shift);
 
-    const LeftForm& form = product.form;
+    const LhsLayout& form = product.form;
     const bool opposed = packed.panel.kind == Int8Kind::kOpposed;
     std::vector<std::int64_t> units_again = split.units_again();
     std::int64_t units = form.units(), again = static_cast<std::int64_t>(units_again.size());

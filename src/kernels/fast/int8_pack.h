@@ -11,7 +11,7 @@ namespace octet::fast {
 
 // How the left side of a product lies in memory: a row is `segments` runs of `length` int8. `offsets` has,
 // for each of them in this order, where its weight is in a column's weights.
-struct LeftForm {
+struct LhsLayout {
   std::int64_t segments = 0, length = 0;
   std::vector<std::int64_t> offsets;
 
@@ -19,14 +19,14 @@ struct LeftForm {
 };
 
 // What the elements of the left side are known to lie in; 0 is always among them, as padding.
-struct LeftRange {
+struct LhsRange {
   int low = -128, high = 127;
 };
-LeftRange left_range(const Node& node);  // its attributes x_min and x_max
+LhsRange lhs_range(const Node& node);  // its attributes x_min and x_max
 
 // What sums of products in 16 bits may be.
 struct PairLimits {
-  PairLimits(const simd::Int8Features& features, LeftRange range)
+  PairLimits(const simd::Int8Features& features, LhsRange range)
       : both_signs(!features.unsigned_pairs),
         shift(both_signs ? 0 : -range.low),
         left(std::max(both_signs ? std::max(range.high, -range.low) : range.high - range.low, 1)) {}
@@ -53,7 +53,7 @@ struct WeightColumns {
 struct Rescaling {
   explicit Rescaling(const PrepareArgs& args);  // inputs 2 and 3 of an integer convolution or product
 
-  Tensor multiplier;  // one for all, or one a column
+  Tensor multiplier;  // one for all, or one per column
   Tensor bias;        // empty: none
 };
 
@@ -70,13 +70,13 @@ struct PackedPanel {
 
 // All panels of a product, and the form in which they want their left side.
 struct PackedProduct {
-  LeftForm form;  // its offsets are dropped when all is packed
+  LhsLayout form;  // its offsets are dropped when all is packed
   std::vector<PackedPanel> panels;
 };
 
 // Appends the panels of some columns, which are the columns of the output from `first` on. Each panel gets
 // the kind that is the fastest, and exact for all left sides in `range`.
-void pack_panels(const simd::Int8Features& features, const WeightColumns& weights, LeftRange range,
+void pack_panels(const simd::Int8Features& features, const WeightColumns& weights, LhsRange range,
                  const Rescaling& rescaling, std::int64_t first, std::int64_t offset, PackedProduct& product);
 
 }  // namespace octet::fast

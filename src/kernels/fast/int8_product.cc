@@ -55,8 +55,8 @@ simd::Int8Target advance(simd::Int8Target target, std::int64_t elements) {
   return target;
 }
 
-void LeftImage::point(const simd::Int8Routines& routines, std::int64_t first, std::int64_t count,
-                      std::int64_t stride, const std::int8_t** pointers) const {
+void LhsImage::point(const simd::Int8Routines& routines, std::int64_t first, std::int64_t count,
+                     std::int64_t stride, const std::int8_t** pointers) const {
   const ops::WindowAxis &wy = window.y, &wx = window.x;
   for (std::int64_t done = 0; done < count;) {
     std::int64_t index = first + done, ox = index % wx.out, oy = index / wx.out % wy.out;
@@ -85,10 +85,10 @@ void LeftImage::point(const simd::Int8Routines& routines, std::int64_t first, st
   }
 }
 
-LeftSide::LeftSide(LeftWay way, const ops::Window& window, std::int64_t batch, std::int64_t channels)
+LhsBuffer::LhsBuffer(LhsPacking packing, const ops::Window& window, std::int64_t batch, std::int64_t channels)
     : window_(window), batch_(batch), channels_(channels), zero_bytes_(aligned(channels + kSlack)) {
   image.window = window;
-  if (way.merged)
+  if (packing.merged)
     for (ops::WindowAxis* axis : {&image.window.y, &image.window.x}) {
       axis->in = (axis->out - 1) * axis->stride + (axis->kernel - 1) * axis->dilation + 1;
       axis->before = axis->after = 0;
@@ -96,15 +96,15 @@ LeftSide::LeftSide(LeftWay way, const ops::Window& window, std::int64_t batch, s
   image.pixel = channels;
   image.row = image.window.x.in * image.pixel;
   image.image = image.window.y.in * image.row;
-  if (way.merged) image.window.x.kernel = 1;
-  if (way.copied) copy_bytes_ = aligned(batch * image.image + kSlack);
+  if (packing.merged) image.window.x.kernel = 1;
+  if (packing.copied) copy_bytes_ = aligned(batch * image.image + kSlack);
 }
 
-std::size_t LeftSide::bytes() const {
+std::size_t LhsBuffer::bytes() const {
   return zero_bytes_ + copy_bytes_;
 }
 
-void LeftSide::fill(const KernelArgs& args, std::byte* memory) {
+void LhsBuffer::fill(const KernelArgs& args, std::byte* memory) {
   auto* zeros = reinterpret_cast<std::int8_t*>(memory);
   std::memset(zeros, 0, zero_bytes_);
   image.zeros = zeros;
@@ -114,7 +114,7 @@ void LeftSide::fill(const KernelArgs& args, std::byte* memory) {
   image.data = zeros + zero_bytes_;
 }
 
-void LeftSide::copy(const KernelArgs& args, std::int8_t* to) const {
+void LhsBuffer::copy(const KernelArgs& args, std::int8_t* to) const {
   const std::int8_t* x = args.inputs[0]->data<std::int8_t>().data();
   auto clear = [](std::int8_t* at, std::int64_t bytes) {
     std::memset(at, 0, static_cast<std::size_t>(bytes));

@@ -12,7 +12,7 @@ inline std::int64_t ceil_div(std::int64_t a, std::int64_t b) {
 }
 
 // Channels-last images in memory as the left side of a product.
-struct LeftImage {
+struct LhsImage {
   const std::int8_t* data = nullptr;
   std::int64_t pixel = 0, row = 0, image = 0;  // bytes from one to the next
   ops::Window window;                          // its kernel counts the taps that have pointers of their own
@@ -25,20 +25,20 @@ struct LeftImage {
 };
 
 // How a product reads the image.
-struct LeftWay {
+struct LhsPacking {
   bool copied = false;  // to scratch memory
   bool merged = false;  // copied, with zeros around it: the taps of a kernel's row are one run
 };
 
 // The left side of a convolution, with the memory it needs.
-class LeftSide {
+class LhsBuffer {
  public:
-  LeftSide(LeftWay way, const ops::Window& window, std::int64_t batch, std::int64_t channels);
+  LhsBuffer(LhsPacking packing, const ops::Window& window, std::int64_t batch, std::int64_t channels);
 
   std::size_t bytes() const;
   void fill(const KernelArgs& args, std::byte* memory);  // makes the copy; `image` can be used then
 
-  LeftImage image;
+  LhsImage image;
 
  private:
   void copy(const KernelArgs& args, std::int8_t* to) const;

@@ -28,7 +28,7 @@ struct Part {
 
 struct PackedTranspose : Prepared {
   std::vector<Part> parts;
-  LeftWay way;
+  LhsPacking packing;
 };
 
 bool fits(const PrepareArgs& args) {
@@ -43,12 +43,12 @@ std::shared_ptr<const Prepared> prepare(const PrepareArgs& args) {
   std::int64_t groups = attr<std::int64_t>(args.node, "groups"), channels = weight.dim(0) / groups;
   std::int64_t per_group = weight.dim(1), kernel_w = weight.dim(3), taps = weight.dim(2) * kernel_w;
   ops::Window window = ops::conv_transpose_window(args.node, kUnknown, kUnknown, weight.dim(2), kernel_w);
-  packed->way.copied = channels % 4 != 0;
+  packed->packing.copied = channels % 4 != 0;
   Rescaling rescaling(args);
   for (std::int64_t ry = 0; ry < window.y.stride; ++ry)
     for (std::int64_t rx = 0; rx < window.x.stride; ++rx) {
       Part part{ry, rx, taps_of(window.y, ry), taps_of(window.x, rx), {}};
-      LeftForm& form = part.product.form;
+      LhsLayout& form = part.product.form;
       form.segments = static_cast<std::int64_t>(part.y.size() * part.x.size());
       form.length = channels;
       for (Tap y : part.y)
@@ -58,7 +58,7 @@ std::shared_ptr<const Prepared> prepare(const PrepareArgs& args) {
       for (std::int64_t g = 0; g < groups; ++g)
         pack_panels(args.simd->i8.features,
                     {weight.data<std::int8_t>().data() + g * channels * per_group * taps, taps, per_group},
-                    left_range(args.node), rescaling, g * per_group, g * channels, part.product);
+                    lhs_range(args.node), rescaling, g * per_group, g * channels, part.product);
       form.offsets = {};
       packed->parts.push_back(std::move(part));
     }
@@ -81,7 +81,7 @@ class Transpose {
       : packed_(static_cast<const PackedTranspose&>(*args.prepared)),
         window_(find_window(args)),
         batch_(args.inputs[0]->dim(0)),
-        left_(packed_.way, window_, batch_, args.inputs[0]->dim(1)),
+        left_(packed_.packing, window_, batch_, args.inputs[0]->dim(1)),
         cells_((window_.x.out + window_.x.stride - 1) / window_.x.stride) {}
 
   std::size_t scratch(const KernelArgs& args) const {
@@ -122,7 +122,7 @@ class Transpose {
 
   void point(const KernelArgs& args, const Part& part, std::int64_t image, std::int64_t cell_y,
              const Cells& x, const std::int8_t** pointers) const {
-    const LeftImage& left = left_.image;
+    const LhsImage& left = left_.image;
     for (Tap ty : part.y)
       for (Tap tx : part.x) {
         std::int64_t iy = cell_y - ty.shift, ix = x.cell - tx.shift;  // of the first cell
@@ -141,7 +141,7 @@ class Transpose {
   const PackedTranspose& packed_;
   ops::Window window_;
   std::int64_t batch_;
-  LeftSide left_;
+  LhsBuffer left_;
   std::int64_t cells_;  // at most, in a row of a part
 };
 

@@ -23,12 +23,11 @@ float attr_or_input(const KernelArgs& args, std::string_view name, std::size_t i
 
 }  // namespace
 
-void relu(const KernelArgs& args) {
-  map(args, relu_of);
-}
-
-void sigmoid(const KernelArgs& args) {
-  map(args, sigmoid_of);
+void activate(const KernelArgs& args) {
+  const ActivationFunction* function = find_activation(args.node.op);
+  check(function != nullptr, "the op is a row of the activation table");
+  ActivationArgs given = activation_args(*function, args.node);
+  map(args, [&](float x) { return function->value(x, given); });
 }
 
 void tanh(const KernelArgs& args) {
@@ -45,32 +44,6 @@ void sqrt(const KernelArgs& args) {
 
 void abs(const KernelArgs& args) {
   map(args, [](float x) { return std::fabs(x); });
-}
-
-void relu6(const KernelArgs& args) {
-  float threshold = attr<float>(args.node, "threshold");
-  map(args, [=](float x) { return relu6_of(x, threshold); });
-}
-
-void leaky_relu(const KernelArgs& args) {
-  float alpha = attr<float>(args.node, "alpha");
-  map(args, [=](float x) { return leaky_relu_of(x, alpha); });
-}
-
-void hard_sigmoid(const KernelArgs& args) {
-  float slope = attr<float>(args.node, "slope"), offset = attr<float>(args.node, "offset");
-  map(args, [=](float x) { return hard_sigmoid_of(x, slope, offset); });
-}
-
-void hard_swish(const KernelArgs& args) {
-  float threshold = attr<float>(args.node, "threshold"), scale = attr<float>(args.node, "scale"),
-        offset = attr<float>(args.node, "offset");
-  map(args, [=](float x) { return hard_swish_of(x, threshold, scale, offset); });
-}
-
-void swish(const KernelArgs& args) {
-  float beta = attr<float>(args.node, "beta");
-  map(args, [=](float x) { return swish_of(x, beta); });
 }
 
 void gelu(const KernelArgs& args) {

@@ -1,7 +1,5 @@
 #include "kernels/ref/epilogue.h"
 
-#include "kernels/ref/activation.h"
-
 namespace octet::ref {
 
 Store::Store(const KernelArgs& args, const Tensor* residual, const Tensor* out_scale)
@@ -20,33 +18,10 @@ Store::Store(const KernelArgs& args, const Tensor* residual, const Tensor* out_s
   }
 }
 
-float Store::activate(float x) const {
-  float a = epilogue_.args[0], b = epilogue_.args[1], c = epilogue_.args[2];
-  switch (epilogue_.activation) {
-    case Activation::kNone:
-      return x;
-    case Activation::kRelu:
-      return relu_of(x);
-    case Activation::kRelu6:
-      return relu6_of(x, a);
-    case Activation::kHardSwish:
-      return hard_swish_of(x, a, b, c);
-    case Activation::kHardSigmoid:
-      return hard_sigmoid_of(x, a, b);
-    case Activation::kSwish:
-      return swish_of(x, a);
-    case Activation::kSigmoid:
-      return sigmoid_of(x);
-    case Activation::kLeakyRelu:
-      return leaky_relu_of(x, a);
-  }
-  return x;
-}
-
 void Store::operator()(float value, std::int64_t index) const {
   if (residual_) value += residual_[index];
   if (residual_integers_) value += static_cast<float>(residual_integers_[index]) * residual_step_;
-  value = activate(value);
+  value = epilogue_.activate(value);
   if (integers_) integers_[index] = epilogue_.quantizer.to_int8(value);
   if (floats_) floats_[index] = value;
 }

@@ -53,8 +53,6 @@ class Store {
   void operator()(float value, std::int64_t index) const;
 
  private:
-  float activate(float x) const;
-
   Epilogue epilogue_;
   const float* residual_ = nullptr;
   const std::int8_t* residual_integers_ = nullptr;

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <iterator>
+#include <vector>
+
+#include "graph/activation.h"
 
 namespace octet::ref {
 
@@ -11,7 +14,7 @@ constexpr Implementation row(std::string_view op, Kernel kernel) {
   return {.op = op, .name = "ref", .run = kernel};
 }
 
-// In the order of docs/ops.md.
+// In the order of docs/ops.md; the rows of activation_table() come behind them.
 constexpr Implementation kRows[] = {
     row("conv2d", conv2d),
     row("conv2d_transpose", conv2d_transpose),
@@ -20,17 +23,10 @@ constexpr Implementation kRows[] = {
     row("batch_norm", batch_norm),
     row("layer_norm", layer_norm),
     row("softmax", softmax),
-    row("relu", relu),
-    row("sigmoid", sigmoid),
     row("tanh", tanh),
     row("exp", exp),
     row("sqrt", sqrt),
     row("abs", abs),
-    row("relu6", relu6),
-    row("leaky_relu", leaky_relu),
-    row("hard_sigmoid", hard_sigmoid),
-    row("hard_swish", hard_swish),
-    row("swish", swish),
     row("gelu", gelu),
     row("clip", clip),
     row("dropout", dropout),
@@ -83,13 +79,19 @@ constexpr Implementation kRows[] = {
 }  // namespace
 
 std::span<const Implementation> implementations() {
-  return kRows;
+  static const std::vector<Implementation> all = [] {
+    std::vector<Implementation> rows(std::begin(kRows), std::end(kRows));
+    for (const ActivationFunction& function : activation_table())
+      rows.push_back(row(function.name, activate));
+    return rows;
+  }();
+  return all;
 }
 
 const Implementation* find(std::string_view op) {
-  auto row =
-      std::find_if(std::begin(kRows), std::end(kRows), [&](const Implementation& r) { return r.op == op; });
-  return row == std::end(kRows) ? nullptr : row;
+  std::span<const Implementation> rows = implementations();
+  auto row = std::find_if(rows.begin(), rows.end(), [&](const Implementation& r) { return r.op == op; });
+  return row == rows.end() ? nullptr : &*row;
 }
 
 }  // namespace octet::ref

@@ -9,7 +9,7 @@
 // them against the formula; nothing here is optimised. They run what no fast kernel takes.
 namespace octet::ref {
 
-// One row an op; ref.cc is the list.
+// One row per op; ref.cc is the list.
 std::span<const Implementation> implementations();
 const Implementation* find(std::string_view op);  // null when there is none
 
@@ -24,18 +24,12 @@ void batch_norm(const KernelArgs& args);
 void layer_norm(const KernelArgs& args);
 void softmax(const KernelArgs& args);
 
-// Activation functions.
-void relu(const KernelArgs& args);
-void sigmoid(const KernelArgs& args);
+// Activation functions; those of graph/activation.h are one kernel.
+void activate(const KernelArgs& args);
 void tanh(const KernelArgs& args);
 void exp(const KernelArgs& args);
 void sqrt(const KernelArgs& args);
 void abs(const KernelArgs& args);
-void relu6(const KernelArgs& args);
-void leaky_relu(const KernelArgs& args);
-void hard_sigmoid(const KernelArgs& args);
-void hard_swish(const KernelArgs& args);
-void swish(const KernelArgs& args);
 void gelu(const KernelArgs& args);
 void clip(const KernelArgs& args);
 void dropout(const KernelArgs& args);

@@ -1,7 +1,7 @@
 #include "kernels/simd/float.h"
 
 #include "kernels/simd/float_parts.h"
-#include "kernels/simd/vec.h"
+#include "kernels/simd/isa.h"
 
 namespace octet::simd::OCTET_SIMD {
 

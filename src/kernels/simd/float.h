@@ -26,7 +26,7 @@ struct FloatProduct {
   const float* const* pieces;
   std::int64_t piece_step, taps, depth, rows;
   const float* weights;
-  const float* bias;  // null, or one a column and zeros up to the panel's end
+  const float* bias;  // null, or one per column and zeros up to the panel's end
   std::int64_t columns;
   float alpha;  // the sums are multiplied by it
   FloatTarget target;

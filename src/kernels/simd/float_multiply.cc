@@ -4,33 +4,10 @@
 namespace octet::simd::OCTET_SIMD {
 namespace {
 
-// Panels are kPanel vectors wide, the last one up to kLastPanel. A tile of sums is as many rows as fill the
-// registers: enough sums to hide the latency of a multiply-add, and fewer loads than multiply-adds.
-#if defined(__AVX512F__)
-constexpr int kPanel = 2, kLastPanel = 3;
-constexpr int kTileRows[] = {0, 8, 8, 8};
-#elif defined(__AVX2__)
-constexpr int kPanel = 2, kLastPanel = 3;
-constexpr int kTileRows[] = {0, 8, 6, 4};
-#else
-constexpr int kPanel = 4, kLastPanel = 4;
-constexpr int kTileRows[] = {0, 8, 8, 8, 6};
-#endif
+// A tile of sums is as many rows as fill the registers: enough sums to hide the latency of a multiply-add,
+// and fewer loads than multiply-adds.
 constexpr Simple kSums;
 constexpr int kGroup = 4;  // tiles that go through store_tile() at once
-
-// sum = fma(a, b, sum), in place. Of the three forms of the instruction GCC 12 picks also those that
-// overwrite a factor, and then moves sums about in the inner loop, which costs up to 8 %, depending on what
-// comes after the loop.
-[[gnu::always_inline]] inline void accumulate(Floats& sum, Floats a, Floats b) {
-#if defined(__AVX512F__)
-  asm("vfmadd231ps %2, %1, %0" : "+v"(sum) : "v"(a), "v"(b));
-#elif defined(__AVX2__)
-  asm("vfmadd231ps %2, %1, %0" : "+x"(sum) : "x"(a), "x"(b));
-#else
-  sum = fma(a, b, sum);
-#endif
-}
 
 // How a tile stores its sums.
 struct Sink {
@@ -145,7 +122,7 @@ void tile(const FloatProduct& p, std::int64_t first, const float* weights, const
 using Tile = void (*)(const FloatProduct&, std::int64_t, const float*, const Sink&);
 
 // The tile with `rows` rows.
-template <int kVectors, int kRows = kTileRows[kVectors]>
+template <int kVectors, int kRows = kFloatTileRows[kVectors]>
 Tile find_tile(std::int64_t rows) {
   if constexpr (kRows > 1)
     if (rows < kRows) return find_tile<kVectors, kRows - 1>(rows);
@@ -173,7 +150,7 @@ inline Sink find_sink(const FloatProduct& p, const Simple& simple, std::int64_t 
 // One panel, all rows.
 template <int kVectors>
 void multiply_panel(const FloatProduct& p, std::int64_t column, const Simple& simple) {
-  constexpr std::int64_t kWidth = kVectors * kLanes, kHeight = kTileRows[kVectors];
+  constexpr std::int64_t kWidth = kVectors * kLanes, kHeight = kFloatTileRows[kVectors];
   const float* weights = p.weights + column * p.taps * p.depth;
   alignas(64) float buffer[kGroup * kHeight * kWidth];
   std::int64_t begin = 0;
@@ -261,7 +238,7 @@ std::int64_t float_panel_width(std::int64_t columns) {
 void float_multiply(const FloatProduct& product) {
   // Full tiles first, and what is left over when it is but a few rows.
   FloatProduct full = product, few = product;
-  few.rows = product.rows % kTileRows[kPanel];
+  few.rows = product.rows % kFloatTileRows[kPanel];
   if (few.rows > kFew) few.rows = 0;
   full.rows -= few.rows;
   few.pieces += full.rows;

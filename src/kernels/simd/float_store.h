@@ -19,25 +19,15 @@ struct Simple {
   explicit Simple(const FloatTarget& target) {
     const Epilogue& e = *target.epilogue;
     possible = target.floats && !target.integers;
-    switch (e.activation) {
-      case Activation::kNone:
-        break;
-      case Activation::kRelu:
-        kind = kClamp;
-        high = __builtin_inff();
-        break;
-      case Activation::kRelu6:
-        kind = kClamp;
-        high = e.args[0];
-        break;
-      case Activation::kHardSwish:
-        kind = kHardSwish;
-        high = e.args[0];
-        multiplier = 1.0f / e.args[1];
-        offset = e.args[2];
-        break;
-      default:
-        possible = false;
+    if (e.form == Epilogue::Form::kOther) possible = false;
+    if (e.form == Epilogue::Form::kClamp) {
+      kind = kClamp;
+      high = e.high;
+    } else if (e.form == Epilogue::Form::kHardSwish) {
+      kind = kHardSwish;
+      high = e.args[0];
+      multiplier = 1.0f / e.args[1];
+      offset = e.args[2];
     }
   }
 

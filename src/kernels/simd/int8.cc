@@ -1,7 +1,7 @@
 #include "kernels/simd/int8.h"
 
 #include "kernels/simd/int8_parts.h"
-#include "kernels/simd/int8_vec.h"
+#include "kernels/simd/isa.h"
 
 namespace octet::simd::OCTET_SIMD {
 namespace {

@@ -43,9 +43,9 @@ struct Int8Panel {
   int vectors;
   std::int64_t columns;
   std::int8_t shift;         // added to each byte of the left side, as uint8
-  const std::int32_t* init;  // one a channel: what a sum starts from; takes the shift back
-  const float* multiplier;   // one a channel
-  const float* bias;         // one a channel
+  const std::int32_t* init;  // one per channel: what a sum starts from; takes the shift back
+  const float* multiplier;   // one per channel
+  const float* bias;         // one per channel
   // [segment][unit][vector][channel][4 bytes]; `unit` goes on with those of `again`. With kOpposed a vector
   // of inversions lies before each one of weights.
   const std::int8_t* weights;

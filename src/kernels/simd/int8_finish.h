@@ -1,5 +1,5 @@
 #pragma once
-#include "kernels/simd/int8_vec.h"
+#include "kernels/simd/isa.h"
 #include "kernels/simd/store.h"
 
 // From int32 sums to the outputs of an integer convolution or product.
@@ -17,19 +17,18 @@ struct ByteClamp {
   explicit ByteClamp(const Int8Target& target) {
     const Epilogue& epilogue = *target.epilogue;
     const Quantizer& q = epilogue.quantizer;
-    bool relu6 = epilogue.activation == Activation::kRelu6;
-    bool clamps = relu6 || epilogue.activation == Activation::kRelu;
+    bool clamps = epilogue.form == Epilogue::Form::kClamp;
     possible = target.integers && !target.floats && !target.residual && !target.residual_integers &&
-               !q.away && (clamps || epilogue.activation == Activation::kNone);
+               !q.away && (clamps || epilogue.form == Epilogue::Form::kNone);
     if (!possible) return;
     multiplier = q.multiplier;
     high = q.high;
     low = static_cast<std::int8_t>(q.low);
     if (!clamps) return;
     low = 0;
-    float six = relu6 ? multiplier * epilogue.args[0] : high;
-    possible = multiplier > 0 && multiplier < __builtin_inff() && six >= 0;
-    if (six < high) high = six;
+    float most = multiplier * epilogue.high;  // infinite for relu
+    possible = multiplier > 0 && multiplier < __builtin_inff() && most >= 0;
+    if (most < high) high = most;
   }
 };
 

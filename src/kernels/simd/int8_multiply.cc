@@ -96,18 +96,7 @@ void multiply_with(const Int8Rows& rows, const Int8Panel& panel, const Int8Targe
 }  // namespace
 
 void int8_multiply(const Int8Rows& rows, const Int8Panel& panel, const Int8Target& target) {
-#if defined(__AVX512VNNI__) || defined(__AVXVNNI__)
-  return multiply_with<Dot>(rows, panel, target);
-#else
-#if defined(__AVX2__)
-  if (panel.kind == Int8Kind::kOpposed) return multiply_with<Opposed>(rows, panel, target);
-  if (panel.kind == Int8Kind::kPairs2)
-    return panel.shift ? multiply_with<Pairs2<true> >(rows, panel, target)
-                       : multiply_with<Pairs2<false> >(rows, panel, target);
-  if (panel.shift) return multiply_with<Pairs<true> >(rows, panel, target);
-#endif
-  multiply_with<Pairs<false> >(rows, panel, target);
-#endif
+  with_kind(panel, [&]<class Kind>() { multiply_with<Kind>(rows, panel, target); });
 }
 
 }  // namespace octet::simd::OCTET_SIMD

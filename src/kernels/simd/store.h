@@ -1,64 +1,10 @@
 #pragma once
-#include "kernels/epilogue.h"
-#include "kernels/simd/vec.h"
+#include "kernels/simd/activation.h"
 
-// The epilogue, on vectors: the same operations in the same order as kernels/ref/activation.h, exp.h and
-// kernels/quantizer.h, so the same bits.
+// The rest of an epilogue on vectors: the same operations in the same order as kernels/quantizer.h, so the
+// same bits.
 namespace octet::simd::OCTET_SIMD {
 namespace {
-
-inline Floats exp_of(Floats x) {
-  Floats clamped = choose(less(x, all(-104.0f)), all(-104.0f), x);
-  clamped = choose(greater(clamped, all(89.0f)), all(89.0f), clamped);
-  Floats round = all(0x1.8p23f);
-  Floats shifted = fma(clamped, all(0x1.715476p+0f), round);
-  Floats n = sub(shifted, round);
-  Floats r = fma(n, all(-0x1.62e43p-1f), clamped);
-  r = fma(n, all(0x1.05c61p-29f), r);
-  Floats p = all(1.0f / 5040);
-  p = fma(p, r, all(1.0f / 720));
-  p = fma(p, r, all(1.0f / 120));
-  p = fma(p, r, all(1.0f / 24));
-  p = fma(p, r, all(1.0f / 6));
-  p = fma(p, r, all(0.5f));
-  p = fma(p, r, all(1.0f));
-  p = fma(p, r, all(1.0f));
-  Ints exponent = sub(bits_of(shifted), bits_of(round));
-  Ints half = shift_right<1>(exponent);
-  Floats first = floats_of_bits(shift_left<23>(add(half, all(127))));
-  Floats second = floats_of_bits(shift_left<23>(add(sub(exponent, half), all(127))));
-  return choose(equal(x, x), mul(mul(p, first), second), x);
-}
-
-inline Floats clamp(Floats x, Floats low, Floats high) {
-  return min(max(x, low), high);
-}
-
-// Calls use(function), where function maps a vector as the epilogue's activation does.
-template <class Use>
-inline void with_activation(const Epilogue& epilogue, const Use& use) {
-  Floats a = all(epilogue.args[0]), b = all(epilogue.args[1]), c = all(epilogue.args[2]);
-  Floats zero = zeros(), one = all(1.0f);
-  switch (epilogue.activation) {
-    case Activation::kNone:
-      return use([](Floats x) { return x; });
-    case Activation::kRelu:
-      return use([=](Floats x) { return max(x, zero); });
-    case Activation::kRelu6:
-      return use([=](Floats x) { return clamp(x, zero, a); });
-    case Activation::kHardSwish:
-      b = div(one, b);
-      return use([=](Floats x) { return mul(mul(x, clamp(add(x, c), zero, a)), b); });
-    case Activation::kHardSigmoid:
-      return use([=](Floats x) { return clamp(add(mul(a, x), b), zero, one); });
-    case Activation::kSwish:
-      return use([=](Floats x) { return div(x, add(one, exp_of(mul(sub(all(-0.0f), a), x)))); });
-    case Activation::kSigmoid:
-      return use([=](Floats x) { return div(one, add(one, exp_of(sub(all(-0.0f), x)))); });
-    case Activation::kLeakyRelu:
-      return use([=](Floats x) { return choose(greater(x, zero), x, mul(a, x)); });
-  }
-}
 
 // Calls use(function), where function maps a vector to integers held as floats, as Quantizer::to_int8 does.
 // Only quantizers of an abs_max.

@@ -1,15 +1,15 @@
 #pragma once
 #include "kernels/simd/simd.h"
 
-// OCTET_SIMD is the instruction set that a source of this folder is being compiled for: avx2, avx512, ...
-#ifndef OCTET_SIMD
-#error "the sources of kernels/simd are compiled once for each instruction set; see CMakeLists.txt"
-#endif
-
+// What the sources of this folder make the table of an instruction set of.
 namespace octet::simd::OCTET_SIMD {
 
 FloatRoutines float_routines();
 Int8Routines int8_routines();
-extern const LightRoutines kLightRoutines;
+extern const UnaryRoutines kUnary;
+extern const BinaryRoutines kBinary;
+extern const ImageRoutines kImage;
+extern const MovementRoutines kMovement;
+extern const ReductionRoutines kReduction;
 
 }  // namespace octet::simd::OCTET_SIMD

@@ -97,8 +97,7 @@ TEST(FastConv, AutoPad) {
 }
 
 TEST(FastConv, Epilogues) {
-  for (const char* activation :
-       {"", "relu", "relu6", "hard_swish", "hard_sigmoid", "swish", "sigmoid", "leaky_relu"})
+  for (const std::string& activation : testing::activation_names())
     for (std::int64_t columns : {8, 19, 32})
       for (bool residual : {false, true})
         for (int outputs : {0, 1, 2}) {  // a float, an int8, both

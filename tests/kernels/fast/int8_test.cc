@@ -212,8 +212,7 @@ TEST(FastQConv2d, TakesAFewLargeWeights) {
 TEST(FastQConv2d, HasEveryEpilogue) {
   Tensor x = random_int8s({1, 12, 9, 9}, 1), w = weights({21, 12, 3, 3}, 2, 70);
   Tensor multiplier = random_floats({21}, 3, 1e-4f, 3e-4f), bias = random_floats({21}, 4);
-  for (const char* activation :
-       {"", "relu", "relu6", "hard_swish", "hard_sigmoid", "swish", "sigmoid", "leaky_relu"})
+  for (const std::string& activation : testing::activation_names())
     for (const char* rounding : {"even", "away"})
       for (std::int64_t bits : {8, 5})
         for (float scale : {0.0f, 0.01f, 3.0f}) {
