@@ -46,7 +46,9 @@ TEST(AtomicFiles, AppearTogetherOrNotAtAll) {
   files.write("y");
   files.commit();
   EXPECT_EQ(read_file(dir / "a"), "new");
-  EXPECT_EQ(read_file(dir / "b"), std::string(1 << 20, 'x') + "y");
+  std::string both(1 << 20, 'x');
+  both += 'y';
+  EXPECT_EQ(read_file(dir / "b"), both);
   EXPECT_EQ(files_in(dir), 2);
   struct stat info {};
   ASSERT_EQ(::stat((dir / "a").c_str(), &info), 0);
