@@ -7,7 +7,7 @@
 #include "graph/activation.h"
 #include "train/convert.h"
 #include "train/op_cases.h"
-#include "train/quantization.h"
+#include "train/quantized_ops.h"
 
 // The ops of training against the reference kernels, and their gradients against differences of their values.
 namespace octet::train {
