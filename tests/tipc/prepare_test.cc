@@ -46,7 +46,7 @@ TEST_F(TipcPrepare, MakesWhatIsMissing) {
   EXPECT_THAT(result.out, HasSubstr("drew lite_data: 4 classes, 16 pictures each in train and val\n"));
   EXPECT_THAT(result.out, HasSubstr("ready: c.txt lite_train_lite_infer\n"));
   EXPECT_LT(std::filesystem::file_size(dir / "lite_data.tar"), 20u << 20);
-  EXPECT_EQ(open_dataset(dir / "data", "val").samples.size(), 16u);
+  EXPECT_EQ(open_dataset(dir / "data", "val").entries.size(), 16u);
   EXPECT_GE(load_image(dir / "images/demo.jpg").width, 256);
   EXPECT_EQ(prepare(sample_train_config(), "lite_train_lite_infer").out,
             "ready: c.txt lite_train_lite_infer\n");

@@ -194,9 +194,10 @@ TEST_P(QuantizedNetwork, FoldingKeepsTheTrainedIntegers) {
     const Value& weight = trained.value(node.inputs[0]);
     const Tensor& integers = deployed.value(deployed.find_value(weight.name)).constant;
     ASSERT_EQ(integers.dtype(), DType::kInt8) << weight.name;
-    const quant::QuantizedWeight expected =
-        quant::quantize_weight(weight.constant, attr<std::int64_t>(node, "axis"), attr<int>(node, "bits"),
-                               trained.value(node.inputs[1]).constant);
+    const Tensor& abs_max = trained.value(node.inputs[1]).constant;
+    const quant::QuantizedWeight expected = quant::quantize_weight(
+        weight.constant, Quantization::of_abs_max(abs_max.data<float>(), attr<int>(node, "bits"),
+                                                  attr<std::int64_t>(node, "axis")));
     const at::Tensor a = to_torch(integers).abs().to(at::kInt),
                      b = to_torch(expected.integers).abs().to(at::kInt);
     EXPECT_TRUE(at::equal(a, b)) << weight.name;
