@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <cmath>
 #include <deque>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -8,17 +7,16 @@
 #include "base/file.h"
 #include "base/progress.h"
 #include "base/threads.h"
-#include "cli/classifier.h"
 #include "cli/command.h"
 #include "cli/model_flags.h"
 #include "cli/output.h"
+#include "cli/picture_model.h"
 #include "cli/preprocess_flags.h"
 #include "cli/stopwatch.h"
 #include "cli/tensors.h"
 #include "data/loader.h"
 #include "formats/paddle/model_files.h"
-#include "metrics/accuracy.h"
-#include "metrics/topk.h"
+#include "tasks/task.h"
 
 namespace octet::cli {
 
@@ -48,30 +46,19 @@ std::uint64_t bytes_on_disk(const ModelFlags& model) {
 
 // A model, what it answered so far and how long that took.
 struct Subject {
-  Subject(const ModelFlags& model, const Config& config, ThreadPool& pool)
-      : classifier(model, config, pool), disk_bytes(bytes_on_disk(model)) {}
+  Subject(const ModelFlags& flags, const Config& config, const Task& task, ThreadPool& pool)
+      : model(flags, config, task, pool), disk_bytes(bytes_on_disk(flags)), metric(task.metric()) {}
 
   double ms() const { return time.ms() / static_cast<double>(images); }  // a picture
-  double agreement() const { return static_cast<double>(agreed) / static_cast<double>(images); }
+  double agreement() const { return static_cast<double>(agreed) / static_cast<double>(decisions); }
 
-  Classifier classifier;
+  PictureModel model;
   std::uint64_t disk_bytes;
   Stopwatch time;  // of the runs alone
-  Accuracy accuracy;
+  std::unique_ptr<Metric> metric;
   std::int64_t images = 0;
-  std::int64_t agreed = 0;  // answers that are those of the first model
+  std::int64_t decisions = 0, agreed = 0;  // and those that are as the first model's
 };
-
-// The likeliest class of each picture; -1 where the scores are not numbers.
-std::vector<std::int64_t> answers_of(const Tensor& scores) {
-  const auto classes = static_cast<std::size_t>(scores.dim(1));
-  std::vector<std::int64_t> answers;
-  for (std::size_t at = 0; at < scores.data<float>().size(); at += classes) {
-    const Scored best = top_k(scores.data<float>().subspan(at, classes), 1).at(0);
-    answers.push_back(std::isnan(best.score) ? -1 : best.index);
-  }
-  return answers;
-}
 
 class Evaluation {
  public:
@@ -79,8 +66,8 @@ class Evaluation {
       : options_(options),
         config_(make_config(options.runtime)),
         pool_(config_.cpu_math_library_num_threads()) {
-    if (has_baseline()) subjects_.emplace_back(options.baseline, config_, pool_);
-    subjects_.emplace_back(options.model, config_, pool_);
+    if (has_baseline()) subjects_.emplace_back(options.baseline, config_, task_, pool_);
+    subjects_.emplace_back(options.model, config_, task_, pool_);
   }
 
   int run() {
@@ -121,8 +108,7 @@ class Evaluation {
       loader.wait_until_idle();
       evaluate(*batch);
       if (id % kPrintEvery == 0) {
-        say("batch_id {}, acc1 {}, acc5 {}, {}avg time {:.5f} sec/img\n", id,
-            accuracy(model().accuracy.acc1(), 3), accuracy(model().accuracy.acc5(), 3),
+        say("batch_id {}, {}{}avg time {:.5f} sec/img\n", id, results("", 3),
             has_baseline() ? fmt::format("agreement {:.3f}, ", model().agreement()) : "",
             model().ms() / 1000);
         flush_output();
@@ -133,29 +119,27 @@ class Evaluation {
 
   // The models take turns on each batch, so that whatever else the machine does hits both.
   void evaluate(const Batch& batch) {
-    std::vector<std::int64_t> first_answers;
+    std::vector<std::int64_t> first;
     for (Subject& subject : subjects_) {
-      if (subject.images == 0) subject.classifier.run(batch.pixels);  // memory is planned in the first run
+      if (subject.images == 0) subject.model.run(batch.pixels);  // memory is planned in the first run
       subject.time.start();
-      const Tensor scores = subject.classifier.run(batch.pixels);
+      const Tensor output = subject.model.run(batch.pixels);
       subject.time.stop();
-      check_classes(subject, scores.dim(1));
+      check_classes(subject, output.dim(1));
+      subject.images += batch.size();
+      if (has_labels_) subject.metric->update(output, batch);
 
-      const std::vector<std::int64_t> answers = answers_of(scores);
-      if (first_answers.empty()) first_answers = answers;
-      const auto classes = static_cast<std::size_t>(scores.dim(1));
-      for (std::size_t i = 0; i < answers.size(); ++i) {
-        if (has_labels_)
-          subject.accuracy.update(scores.data<float>().subspan(i * classes, classes), batch.labels[i]);
-        subject.agreed += answers[i] >= 0 && answers[i] == first_answers[i];
-        ++subject.images;
-      }
+      const std::vector<std::int64_t> answers = task_.decide(output);
+      if (first.empty()) first = answers;
+      for (std::size_t i = 0; i < answers.size(); ++i)
+        subject.agreed += answers[i] >= 0 && answers[i] == first[i];
+      subject.decisions += std::ssize(answers);
     }
   }
 
   void check_classes(const Subject& subject, std::int64_t classes) {
     if (subject.images > 0) return;
-    const std::string& path = subject.classifier.path();
+    const std::string& path = subject.model.path();
     if (highest_.label >= classes)
       fail("{}: {} has the label {}, but {} has {} classes, 0 to {}", options_.data_dir,
            printable(highest_.path.string()), highest_.label, path, classes, classes - 1);
@@ -169,18 +153,34 @@ class Evaluation {
     classes_ = classes;
   }
 
-  std::string accuracy(double value, int digits) const {
+  std::string number(double value, int digits) const {
     return has_labels_ ? fmt::format("{:.{}f}", value, digits) : "-";
   }
 
+  // "acc1 0.750, acc5 1.000, ", each behind a prefix.
+  std::string results(std::string_view prefix, int digits) const {
+    std::string text;
+    for (const MetricRow& row : model().metric->rows())
+      text += fmt::format("{}{} {}, ", prefix, row.key, number(row.value, digits));
+    return text;
+  }
+
   void print_table() const {
-    say("\n| model | precision | top-1 | top-5 | agreement | size on disk | ms/image | peak memory |\n"
-        "|---|---|--:|--:|--:|--:|--:|--:|\n");
-    for (const Subject& subject : subjects_)
-      say("| {} | {} | {} | {} | {:.4f} | {} | {:.3f} | {} |\n", printable(subject.classifier.path()),
-          subject.classifier.precision(), accuracy(subject.accuracy.acc1(), 4),
-          accuracy(subject.accuracy.acc5(), 4), subject.agreement(), format_bytes(subject.disk_bytes),
-          subject.ms(), format_bytes(subject.classifier.peak_bytes()));
+    std::string columns, line;
+    for (const MetricRow& row : model().metric->rows()) {
+      columns += fmt::format("{} | ", row.column);
+      line += "--:|";
+    }
+    say("\n| model | precision | {}agreement | size on disk | ms/image | peak memory "
+        "|\n|---|---|{}--:|--:|--:|--:|\n",
+        columns, line);
+    for (const Subject& subject : subjects_) {
+      std::string values;
+      for (const MetricRow& row : subject.metric->rows()) values += number(row.value, 4) + " | ";
+      say("| {} | {} | {}{:.4f} | {} | {:.3f} | {} |\n", printable(subject.model.path()),
+          subject.model.precision(), values, subject.agreement(), format_bytes(subject.disk_bytes),
+          subject.ms(), format_bytes(subject.model.peak_bytes()));
+    }
     say("\n");
   }
 
@@ -189,22 +189,21 @@ class Evaluation {
       print_warning(fmt::format("{} of {} pictures can't be read and {} left out", broken_,
                                 model().images + broken_, broken_ == 1 ? "was" : "were"));
     say("End test: test image {}\n", model().images);
-    say("test_acc1 {}, test_acc5 {}, avg time {:.5f} sec/img\n", accuracy(model().accuracy.acc1(), 4),
-        accuracy(model().accuracy.acc5(), 4), model().ms() / 1000);
+    say("{}avg time {:.5f} sec/img\n", results("test_", 4), model().ms() / 1000);
   }
 
   void write_json() const {
     using Json = nlohmann::ordered_json;
     Json models = Json::array();
     for (const Subject& subject : subjects_) {
-      models.push_back({{"model", subject.classifier.path()}, {"precision", subject.classifier.precision()}});
+      models.push_back({{"model", subject.model.path()}, {"precision", subject.model.precision()}});
       Json& json = models.back();
-      if (has_labels_) json["acc1"] = subject.accuracy.acc1();
-      if (has_labels_) json["acc5"] = subject.accuracy.acc5();
+      if (has_labels_)
+        for (const MetricRow& row : subject.metric->rows()) json[std::string(row.key)] = row.value;
       if (has_baseline()) json["agreement"] = subject.agreement();
       json["disk_bytes"] = subject.disk_bytes;
       json["ms_per_image"] = subject.ms();
-      json["peak_bytes"] = subject.classifier.peak_bytes();
+      json["peak_bytes"] = subject.model.peak_bytes();
     }
     const Json json = {{"data", options_.data_dir},
                        {"images", model().images},
@@ -220,6 +219,7 @@ class Evaluation {
   }
 
   const Options& options_;
+  const Task& task_ = default_task();
   const Config config_;
   ThreadPool pool_;
   std::deque<Subject> subjects_;  // the baseline, if any, and the model

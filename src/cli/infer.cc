@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <chrono>
-#include <cmath>
 #include <filesystem>
 
 #include "base/error.h"
@@ -8,15 +7,15 @@
 #include "base/progress.h"
 #include "base/threads.h"
 #include "cli/benchmark_report.h"
-#include "cli/classifier.h"
 #include "cli/command.h"
 #include "cli/model_flags.h"
 #include "cli/output.h"
+#include "cli/picture_model.h"
 #include "cli/preprocess_flags.h"
 #include "cli/stopwatch.h"
 #include "data/image.h"
 #include "data/loader.h"
-#include "metrics/topk.h"
+#include "tasks/task.h"
 
 namespace octet::cli {
 
@@ -55,35 +54,16 @@ std::vector<std::string> load_labels(const std::string& path) {
   return labels;
 }
 
-bool is_distribution(std::span<const float> row) {
-  double sum = 0;
-  for (float p : row) {
-    if (!(p >= 0 && p <= 1.001f)) return false;
-    sum += p;
-  }
-  return std::abs(sum - 1) < 1e-3;
-}
-
-// Models end in scores or in probabilities; both are shown as probabilities.
-std::vector<float> to_probabilities(std::span<const float> row) {
-  std::vector<float> result(row.begin(), row.end());
-  if (is_distribution(row)) return result;
-  float largest = *std::max_element(row.begin(), row.end());
-  double sum = 0;
-  for (float& p : result) sum += p = std::exp(p - largest);
-  for (float& p : result) p = static_cast<float>(p / sum);
-  return result;
-}
-
 class Inference {
  public:
   explicit Inference(const Options& options)
       : options_(options),
         config_(make_config(options.runtime)),
         pool_(config_.cpu_math_library_num_threads()),
-        classifier_(options.model, config_, pool_),
+        model_(options.model, config_, task_, pool_),
         transforms_(transforms_of(options.preprocess, options.model.path)) {
-    if (!options.labels.empty()) labels_ = load_labels(options.labels);
+    answers_.topk = options.topk;
+    if (!options.labels.empty()) answers_.labels = load_labels(options.labels);
   }
 
   int run() {
@@ -128,31 +108,24 @@ class Inference {
 
   Tensor infer(const Tensor& pixels) {
     if (batches_ == 0) {
-      for (int i = 0; i < options_.warmup; ++i) classifier_.run(pixels);
+      for (int i = 0; i < options_.warmup; ++i) model_.run(pixels);
     }
     inference_time_.start();
-    Tensor scores = classifier_.run(pixels);
+    Tensor output = model_.run(pixels);
     inference_time_.stop();
     pictures_ += pixels.dim(0);
     ++batches_;
-    return scores;
+    return output;
   }
 
-  void print_answers(const Batch& batch, const Tensor& scores, const Dataset& dataset) {
+  void print_answers(const Batch& batch, const Tensor& output, const Dataset& dataset) {
     postprocess_time_.start();
-    const auto classes = static_cast<std::size_t>(scores.dim(1));
-    if (!labels_.empty() && labels_.size() != classes)
-      fail("{}: {} labels, but the model has {} classes", options_.labels, labels_.size(), classes);
-    std::string text;
-    for (std::size_t i = 0; i < batch.entries.size(); ++i) {
-      const std::string name = printable(dataset.entries[batch.entries[i]].path.string());
-      std::vector<float> row = to_probabilities(scores.data<float>().subspan(i * classes, classes));
-      for (const Scored& best : top_k(row, options_.topk)) {
-        text += fmt::format("image_name: {}, class_id: {}, prob: {}", name, best.index, best.score);
-        if (!labels_.empty()) text += ", label: " + labels_[static_cast<std::size_t>(best.index)];
-        text += '\n';
-      }
-    }
+    const std::size_t labels = answers_.labels.size();
+    if (labels > 0 && labels != static_cast<std::size_t>(output.dim(1)))
+      fail("{}: {} labels, but the model has {} classes", options_.labels, labels, output.dim(1));
+    std::vector<std::string> names;
+    for (std::size_t entry : batch.entries) names.push_back(printable(dataset.entries[entry].path.string()));
+    const std::string text = task_.answer(output, names, answers_);
     postprocess_time_.stop();
     write_output(text);
     flush_output();
@@ -161,10 +134,10 @@ class Inference {
   void print_benchmark() const {
     write_output(format_benchmark(
         {.model = options_.model.path,
-         .precision = classifier_.precision(),
+         .precision = model_.precision(),
          .device = config_.use_gpu() ? "gpu" : "cpu",
          .isa = config_.isa(),
-         .input_shape = classifier_.input_shape(),
+         .input_shape = model_.input_shape(),
          .ir_optim = config_.ir_optim(),
          .threads = config_.cpu_math_library_num_threads(),
          .batch_size = batch_size(),
@@ -180,9 +153,10 @@ class Inference {
   const Options& options_;
   Config config_;
   ThreadPool pool_;
-  Classifier classifier_;
+  const Task& task_ = default_task();
+  PictureModel model_;
   Transforms transforms_;
-  std::vector<std::string> labels_;
+  AnswerOptions answers_;
   Stopwatch preprocess_time_, inference_time_, postprocess_time_;
   std::int64_t pictures_ = 0, batches_ = 0;
 };

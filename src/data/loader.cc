@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <atomic>
 #include <condition_variable>
-#include <cstring>
 #include <deque>
 #include <exception>
 #include <mutex>
@@ -26,10 +25,10 @@ struct Piece {
   std::size_t entry = 0;  // which one was read
   Example example = {};
   Tensor array = {};  // in place of a picture
-  std::optional<Random> random = {};
+  Random random{{}};
+  bool is_read = false;
   std::string error = {};  // why the one whose turn it was can't be read; empty: it can
 
-  bool is_read() const { return random.has_value() || !array.empty(); }
   Shape shape() const {
     return array.empty() ? Shape{Image::kChannels, example.image.height, example.image.width} : array.shape();
   }
@@ -79,36 +78,6 @@ class ArrayFile {
   std::shared_ptr<const Tensor> file_;
 };
 
-Batch begin_batch(std::int64_t index, const std::vector<Piece>& pieces, const Dataset& dataset) {
-  Batch batch;
-  batch.index = index;
-  if (pieces.empty()) return batch;
-  Shape shape = pieces.front().shape();
-  shape.insert(shape.begin(), std::ssize(pieces));
-  batch.pixels = Tensor(DType::kFloat32, shape);
-  if (std::holds_alternative<Mask>(pieces.front().example.target))
-    batch.masks = Tensor(DType::kUInt8, {shape[0], shape[2], shape[3]});
-  for (const Piece& piece : pieces) {
-    batch.labels.push_back(dataset.entries[piece.entry].label);
-    batch.entries.push_back(piece.entry);
-  }
-  return batch;
-}
-
-void fill_in(Batch& batch, std::size_t i, Piece& piece, const PreparedTransforms& transforms) {
-  const std::span<float> values = batch.pixels.mutable_data<float>();
-  const std::size_t size = values.size() / batch.entries.size();
-  const std::span<float> to = values.subspan(i * size, size);
-  if (piece.array.empty())
-    transforms.apply_to_planes(piece.example, *piece.random, to);
-  else
-    std::memcpy(to.data(), piece.array.bytes().data(), to.size_bytes());
-  if (const Mask* mask = piece.example.mask())
-    std::ranges::copy(mask->pixels,
-                      batch.masks.mutable_data<std::uint8_t>().subspan(i * size / Image::kChannels).begin());
-  piece = {};  // its memory is needed for others
-}
-
 }  // namespace
 
 struct Loader::State {
@@ -135,7 +104,7 @@ struct Loader::State {
   std::deque<std::shared_ptr<Chunk>> chunks;     // the window
   Filling open;                                  // the batch that pieces are collected for
   std::deque<std::shared_ptr<Filling>> batches;  // the next ones
-  std::int64_t given = 0;                        // batches that were closed in this epoch
+  std::int64_t given = 0;                        // batches of this epoch, where they are filled up
   std::int64_t read = 0, broken = 0;
   std::string first_error;
   bool ended = false;
@@ -157,6 +126,7 @@ struct Loader::State {
       const Entry& entry = dataset.entries[piece.entry];
       if (dataset.is_array(entry)) {
         piece.array = arrays.row(entry);
+        piece.is_read = true;
         return;
       }
       try {
@@ -166,6 +136,7 @@ struct Loader::State {
         transforms.apply_to_pixels(example, random);
         piece.example = std::move(example);
         piece.random = random;
+        piece.is_read = true;
         return;
       } catch (const Error& error) {
         if (error.kind() == Error::Kind::kInternal) throw;
@@ -215,14 +186,14 @@ struct Loader::State {
 
   void add(Piece piece, std::int64_t number) {
     const bool has_other_shape =
-        piece.is_read() && !open.pieces.empty() && piece.shape() != open.pieces.front().shape();
+        piece.is_read && !open.pieces.empty() && piece.shape() != open.pieces.front().shape();
     if (has_other_shape && options.batching == Batching::kFull)
       fail("pictures of {} and {} do not fit in one batch; the transforms of training must end in one size",
            to_string(open.pieces.front().shape()), to_string(piece.shape()));
     if (has_other_shape) close(number);
     count(piece.error);
     if (!piece.error.empty()) open.batch.broken.push_back(std::exchange(piece.error, {}));
-    if (piece.is_read()) open.pieces.push_back(std::move(piece));
+    if (piece.is_read) open.pieces.push_back(std::move(piece));
     if (std::ssize(open.pieces) == options.batch_size) close(number);
   }
 
@@ -230,11 +201,14 @@ struct Loader::State {
     const bool is_told = options.batching == Batching::kEach && !open.batch.broken.empty();
     if (open.pieces.empty() && !is_told) return;
     auto filling = std::make_shared<Filling>(std::exchange(open, {}));
-    std::vector<std::string> lines = std::move(filling->batch.broken);
-    filling->batch =
-        begin_batch(options.batching == Batching::kFilled ? given : number, filling->pieces, dataset);
-    filling->batch.broken = std::move(lines);
-    ++given;
+    Batch& batch = filling->batch;
+    batch.index = options.batching == Batching::kFilled ? given++ : number;
+    for (const Piece& piece : filling->pieces) {
+      batch.labels.push_back(dataset.entries[piece.entry].label);
+      batch.entries.push_back(piece.entry);
+    }
+    if (!filling->pieces.empty())
+      allocate(batch, filling->pieces[0].example, filling->pieces[0].array, batch.size());
     batches.push_back(std::move(filling));
     has_work.notify_all();
   }
@@ -283,7 +257,8 @@ struct Loader::State {
     for (std::shared_ptr<Filling> filling : batches)
       if (filling->has_free())
         return work_on(std::move(filling), lock, [this](Filling& to, std::size_t i) {
-          fill_in(to.batch, i, to.pieces[i], transforms);
+          Piece piece = std::exchange(to.pieces[i], {});  // whose memory is needed for others
+          put(to.batch, i, piece.example, piece.array, piece.random, transforms);
         });
     for (std::shared_ptr<Chunk> chunk : chunks)
       if (chunk->has_free())

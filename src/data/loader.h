@@ -2,27 +2,13 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
-#include <string>
-#include <vector>
 
+#include "data/batch.h"
 #include "data/dataset.h"
 #include "data/sampler.h"
 #include "data/transform.h"
-#include "tensor/tensor.h"
 
 namespace octet {
-
-// Examples that a network runs on at once.
-struct Batch {
-  std::int64_t index = 0;            // in its epoch
-  Tensor pixels;                     // float32 [N, C, H, W]
-  std::vector<std::int64_t> labels;  // the class of each picture; -1: not known
-  Tensor masks;                      // uint8 [N, H, W], where the targets are masks
-  std::vector<std::size_t> entries;  // which one of the data set each picture is
-  std::vector<std::string> broken;   // a line for each picture on the way here that can't be read
-
-  std::int64_t size() const { return static_cast<std::int64_t>(entries.size()); }
-};
 
 struct LoaderOptions {
   Batching batching = Batching::kFilled;

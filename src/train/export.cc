@@ -2,12 +2,13 @@
 
 #include "formats/paddle/model_io.h"
 #include "models/inference.h"
+#include "tasks/task.h"
 
 namespace octet::train {
 
 std::filesystem::path export_quantized(const Network& network, const std::filesystem::path& folder) {
   Graph graph = network.deployed();
-  models::to_inference(graph, /*softmax=*/true);
+  models::to_inference(graph, default_task().head == Head::kSoftmax);
   AtomicFiles files;
   for (const std::string stem : {"qat_inference", "inference"})
     paddle::add_model(files, graph, {folder / (stem + ".pdmodel"), folder / (stem + ".pdiparams")});

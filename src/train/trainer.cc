@@ -9,6 +9,7 @@
 #include "train/device.h"
 #include "train/evaluate.h"
 #include "train/export.h"
+#include "train/loss.h"
 #include "train/loss_scale.h"
 #include "train/reducer.h"
 #include "train/run_folder.h"
@@ -46,7 +47,7 @@ class Trainer {
         threads_(options.threads > 0 ? options.threads : std::max(default_threads() / local_size(comm), 1)),
         pool_(threads_),
         names_(names_of(options)),
-        log_(options, comm, reporter) {
+        log_(options, task_, comm, reporter) {
     at::set_num_threads(threads_);
   }
 
@@ -55,7 +56,7 @@ class Trainer {
     Start start = build_network(options_, data_.classes, device_, comm_, names_, reporter_);
     network_ = std::move(start.network);
     if (options_.test_only) {
-      log_.evaluated(evaluate(), 0);
+      log_.evaluated(*evaluate(), 0);
       return Outcome::kDone;
     }
     prepare(start.checkpoint);
@@ -172,11 +173,9 @@ class Trainer {
   TrainingLog::Step step(const Batch& batch, double rate) {
     network_->step.number = iteration_;
     optimizer_->clear_gradients();
-    const at::Tensor labels = at::tensor(batch.labels, at::kLong).to(device_);
     last_pixels_ = batch.pixels;
     const at::Tensor scores = network_->forward(view_in_torch(batch.pixels)).to(at::kFloat);
-    const at::Tensor loss =
-        at::cross_entropy_loss(scores, labels, {}, at::Reduction::Mean, -100, options_.label_smoothing);
+    const at::Tensor loss = loss_of(task_.loss, scores, batch, {.label_smoothing = options_.label_smoothing});
     const double value = loss.item<double>();
     if (!std::isfinite(value)) stop_here(fmt::format("the loss is {}", value));
     if (reducer_) reducer_->start();
@@ -184,13 +183,8 @@ class Trainer {
     if (reducer_) reducer_->finish();
     update(rate);
 
-    const auto samples = static_cast<std::int64_t>(batch.labels.size());
-    const at::Tensor best = std::get<1>(scores.detach().topk(std::min<std::int64_t>(5, scores.size(1)), 1));
-    const at::Tensor hits = best.eq(labels.view({-1, 1}));
-    return {.loss = value * static_cast<double>(samples),
-            .top1 = hits.slice(1, 0, 1).sum().item<double>(),
-            .top5 = hits.sum().item<double>(),
-            .samples = samples};
+    log_.add(from_torch(scores.detach()), batch);
+    return {.loss = value * static_cast<double>(batch.size()), .samples = batch.size()};
   }
 
   // A step of the optimiser, unless the scaled gradients are no numbers any more.
@@ -227,11 +221,14 @@ class Trainer {
   void finish_epoch() {
     const std::int64_t finished = (iteration_ - 1) / batches_;
     share_statistics();
-    const Accuracy result = evaluate();
-    log_.evaluated(result, finished);
+    const std::unique_ptr<Metric> metric = evaluate();
+    log_.evaluated(*metric, finished);
+    const double result = metric->rows().at(0).value;
     std::vector<std::string> stems = {fmt::format("model_{}", finished), "latest"};
-    if (result.acc1() > best_) stems.push_back("best");
-    best_ = std::max(best_, result.acc1());
+    if (metric->better(result, best_)) {
+      stems.push_back("best");
+      best_ = result;
+    }
     save(stems);
   }
 
@@ -253,8 +250,9 @@ class Trainer {
     }
   }
 
-  Accuracy evaluate() {
-    const EvaluateOptions options{.batch_size = std::min(options_.batch_size, 64),
+  std::unique_ptr<Metric> evaluate() {
+    const EvaluateOptions options{.task = task_,
+                                  .batch_size = std::min(options_.batch_size, 64),
                                   .workers = std::max(options_.workers >= 0 ? options_.workers : threads_, 1),
                                   .comm = &comm_,
                                   .reporter = is_first() ? &reporter_ : nullptr};
@@ -276,6 +274,7 @@ class Trainer {
   }
 
   const TrainOptions& options_;
+  const Task& task_ = default_task();
   Comm& comm_;
   Reporter& reporter_;
   const std::atomic<bool>& stop_;
@@ -294,7 +293,7 @@ class Trainer {
   LossScale scale_;
   std::int64_t batches_ = 0;                // of an epoch
   std::int64_t iteration_ = 0, total_ = 0;  // done, and to do, counted over all epochs
-  double best_ = -1;                        // accuracy so far; -1: none yet
+  double best_ = -1;                        // of the metric so far; -1: none yet
 };
 
 }  // namespace

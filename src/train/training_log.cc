@@ -8,8 +8,8 @@
 
 namespace octet::train {
 
-TrainingLog::TrainingLog(const TrainOptions& options, Comm& comm, Reporter& reporter)
-    : options_(options), comm_(comm), reporter_(reporter) {}
+TrainingLog::TrainingLog(const TrainOptions& options, const Task& task, Comm& comm, Reporter& reporter)
+    : options_(options), comm_(comm), reporter_(reporter), task_(task), metric_(task.metric()) {}
 
 void TrainingLog::start_curves() {
   if (options_.use_vdl && comm_.rank() == 0)
@@ -24,44 +24,55 @@ void TrainingLog::say(const std::string& line) const {
 
 void TrainingLog::start_anew() {
   sums_ = {};
+  metric_ = task_.metric();
   steps_ = 0;
 }
 
 void TrainingLog::add(const Step& step) {
   sums_.loss += step.loss;
-  sums_.top1 += step.top1;
-  sums_.top5 += step.top5;
   sums_.samples += step.samples;
   sums_.reader_seconds += step.reader_seconds;
   sums_.seconds += step.seconds;
   ++steps_;
 }
 
+void TrainingLog::add(const Tensor& output, const Batch& batch) {
+  metric_->update(output, batch);
+}
+
 void TrainingLog::print(const Place& place, double learning_rate) {
-  double sums[] = {sums_.loss, sums_.top1, sums_.top5, static_cast<double>(sums_.samples)};
-  if (comm_.size() > 1) comm_.all_reduce(std::span<double>(sums));
-  const double n = sums[3], steps = static_cast<double>(steps_);
-  const double loss = sums[0] / n, top1 = sums[1] / n, top5 = sums[2] / n, speed = n / sums_.seconds;
+  double sums[] = {sums_.loss, static_cast<double>(sums_.samples)};
+  if (comm_.size() > 1) {
+    comm_.all_reduce(std::span<double>(sums));
+    comm_.all_reduce(metric_->sums());
+  }
+  const double n = sums[1], steps = static_cast<double>(steps_);
+  const double loss = sums[0] / n, speed = n / sums_.seconds;
+  const std::vector<MetricRow> rows = metric_->rows();
+  std::string results;
+  for (const MetricRow& row : rows) results += fmt::format("{}: {:.5f}, ", row.tag, row.value);
   say(
-      fmt::format("[Epoch {}, iter: {}] top1: {:.5f}, top5: {:.5f}, lr: {:.5f}, loss: {:.5f}, "
+      fmt::format("[Epoch {}, iter: {}] {}lr: {:.5f}, loss: {:.5f}, "
                   "avg_reader_cost: {:.5f} sec, avg_batch_cost: {:.5f} sec, avg_samples: {}, avg_ips: {:.5f} "
                   "images/sec.",
-                  place.epoch, place.iteration, top1, top5, learning_rate, loss, sums_.reader_seconds / steps,
+                  place.epoch, place.iteration, results, learning_rate, loss, sums_.reader_seconds / steps,
                   sums_.seconds / steps, n / steps, speed));
   start_anew();
   if (!curves_) return;
   curves_->add_scalar("train/loss", place.number, loss);
-  curves_->add_scalar("train/top1", place.number, top1);
-  curves_->add_scalar("train/top5", place.number, top5);
+  for (const MetricRow& row : rows)
+    curves_->add_scalar(fmt::format("train/{}", row.tag), place.number, row.value);
   curves_->add_scalar("train/lr", place.number, learning_rate);
   curves_->add_scalar("train/images_per_second", place.number, speed);
 }
 
-void TrainingLog::evaluated(const Accuracy& accuracy, std::int64_t epoch) {
-  say(fmt::format(" * Acc@1 {:.4f} Acc@5 {:.4f}", accuracy.acc1(), accuracy.acc5()));
+void TrainingLog::evaluated(const Metric& metric, std::int64_t epoch) {
+  std::string line = " *";
+  for (const MetricRow& row : metric.rows()) line += fmt::format(" {} {:.4f}", row.title, row.value);
+  say(line);
   if (!curves_) return;
-  curves_->add_scalar("eval/top1", epoch, accuracy.acc1());
-  curves_->add_scalar("eval/top5", epoch, accuracy.acc5());
+  for (const MetricRow& row : metric.rows())
+    curves_->add_scalar(fmt::format("eval/{}", row.tag), epoch, row.value);
 }
 
 void TrainingLog::pictures(const Batch& batch, std::int64_t epoch) {

@@ -4,8 +4,8 @@
 #include "base/reporter.h"
 #include "comm/comm.h"
 #include "data/loader.h"
-#include "metrics/accuracy.h"
 #include "report/visualdl.h"
+#include "tasks/task.h"
 #include "train/options.h"
 
 namespace octet::train {
@@ -15,9 +15,9 @@ namespace octet::train {
 // for all.
 class TrainingLog {
  public:
-  // Sums over the samples of a step, and how long it took.
+  // Sums over the pictures of a step, and how long it took.
   struct Step {
-    double loss = 0, top1 = 0, top5 = 0;
+    double loss = 0;
     std::int64_t samples = 0;
     double reader_seconds = 0, seconds = 0;  // until the batch was there, and altogether
   };
@@ -27,14 +27,15 @@ class TrainingLog {
     std::int64_t number = 0;                // of the run
   };
 
-  TrainingLog(const TrainOptions& options, Comm& comm, Reporter& reporter);
+  TrainingLog(const TrainOptions& options, const Task& task, Comm& comm, Reporter& reporter);
 
   void start_anew();  // the means
   void add(const Step& step);
+  void add(const Tensor& output, const Batch& batch);  // what the network answered in a step
   bool is_due(const Place& place) const { return place.iteration % options_.print_freq == 0; }
   void print(const Place& place, double learning_rate);
   void pictures(const Batch& batch, std::int64_t epoch);  // the first ones, as the network sees them
-  void evaluated(const Accuracy& accuracy, std::int64_t epoch);
+  void evaluated(const Metric& metric, std::int64_t epoch);
   void say(const std::string& line) const;
   void start_curves();  // for VisualDL, if the options want them
 
@@ -42,7 +43,9 @@ class TrainingLog {
   const TrainOptions& options_;
   Comm& comm_;
   Reporter& reporter_;
+  const Task& task_;
   Step sums_;
+  std::unique_ptr<Metric> metric_;
   std::int64_t steps_ = 0;
   std::unique_ptr<VisualDLWriter> curves_;
 };

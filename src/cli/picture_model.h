@@ -4,16 +4,17 @@
 #include "base/threads.h"
 #include "cli/model_flags.h"
 #include "runtime/executor.h"
+#include "tasks/task.h"
 
 namespace octet::cli {
 
-// A model that takes pictures and gives a row of class scores for each.
-class Classifier {
+// A model that takes pictures and answers what its task asks.
+class PictureModel {
  public:
   // An Error when the model takes anything else than one float32 picture tensor. `pool` must outlive it.
-  Classifier(const ModelFlags& model, const Config& config, ThreadPool& pool);
+  PictureModel(const ModelFlags& model, const Config& config, const Task& task, ThreadPool& pool);
 
-  // [N, classes] float32 for pixels [N, 3, H, W]. The next run overwrites the result.
+  // The output for pixels [N, 3, H, W], which is what the task takes. The next run overwrites it.
   Tensor run(const Tensor& pixels);
 
   const std::string& path() const { return path_; }
@@ -23,6 +24,7 @@ class Classifier {
 
  private:
   std::string path_;
+  const Task& task_;
   Model model_;
   Session session_;
   std::size_t peak_bytes_ = 0;

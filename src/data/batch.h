@@ -1,0 +1,30 @@
+#pragma once
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "data/transform.h"
+#include "tensor/tensor.h"
+
+namespace octet {
+
+// Examples that a network runs on at once.
+struct Batch {
+  std::int64_t index = 0;            // in its epoch
+  Tensor pixels;                     // float32 [N, C, H, W]
+  std::vector<std::int64_t> labels;  // the class of each picture; -1: not known
+  Tensor masks;                      // uint8 [N, H, W], where the targets are masks
+  std::vector<std::size_t> entries;  // which one of the data set each picture is
+  std::vector<std::string> broken;   // a line for each picture on the way here that can't be read
+
+  std::int64_t size() const { return static_cast<std::int64_t>(entries.size()); }
+};
+
+// Memory for `count` examples like this one, or like an array in place of its picture.
+void allocate(Batch& batch, const Example& example, const Tensor& array, std::int64_t count);
+
+// Normalises the picture, or copies the array, to its place in a batch; its mask goes there as well.
+void put(Batch& batch, std::size_t place, Example& example, const Tensor& array, Random& random,
+         const PreparedTransforms& transforms);
+
+}  // namespace octet

@@ -1,0 +1,21 @@
+#include "tasks/task.h"
+
+#include "tasks/classification.h"
+
+namespace octet {
+
+namespace {
+
+constexpr Task kTasks[] = {kClassification};
+
+}  // namespace
+
+std::span<const Task> task_table() {
+  return kTasks;
+}
+
+const Task& default_task() {
+  return kTasks[0];
+}
+
+}  // namespace octet

@@ -1,0 +1,48 @@
+#pragma once
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tasks/metric.h"
+
+// What a model is for. docs/add-a-task.md says how to add one.
+namespace octet {
+
+// What training makes small; src/train/loss.cc has them.
+enum class Loss { kCrossEntropy };
+
+// What an inference model ends in, behind the scores that training sees.
+enum class Head { kSoftmax };
+
+// How answers are told to a person.
+struct AnswerOptions {
+  int topk = 1;
+  std::vector<std::string> labels = {};  // the names of the classes; none: their numbers only
+};
+
+// A row of the table in task.cc. An output is that of the model for a batch.
+struct Task {
+  std::string_view name;
+  std::string_view model;  // what has such a task: "a classifier"
+  Loss loss;
+  Head head;
+  std::unique_ptr<Metric> (*metric)();
+
+  std::string_view output;  // of a picture: "one row of class scores"
+  bool (*accepts)(const Tensor& output, std::int64_t pictures);
+
+  // The class of each thing that is to be decided; -1 where the scores are not numbers.
+  std::vector<std::int64_t> (*decide)(const Tensor& output);
+  // Lines of text for pictures of these names.
+  std::string (*answer)(const Tensor& output, const std::vector<std::string>& pictures,
+                        const AnswerOptions& options);
+};
+
+std::span<const Task> task_table();
+
+// What models are for unless someone says otherwise.
+const Task& default_task();
+
+}  // namespace octet

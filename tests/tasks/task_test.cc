@@ -1,0 +1,51 @@
+#include "tasks/task.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <set>
+
+namespace octet {
+namespace {
+
+TEST(Task, EveryRowIsComplete) {
+  std::set<std::string_view> names;
+  for (const Task& task : task_table()) {
+    EXPECT_TRUE(names.insert(task.name).second) << task.name;
+    EXPECT_TRUE(task.metric && task.accepts && task.decide && task.answer) << task.name;
+    EXPECT_FALSE(task.model.empty() || task.output.empty()) << task.name;
+    const std::unique_ptr<Metric> metric = task.metric();
+    ASSERT_FALSE(metric->rows().empty());
+    for (const MetricRow& row : metric->rows())
+      EXPECT_FALSE(row.key.empty() || row.tag.empty() || row.column.empty() || row.title.empty())
+          << task.name;
+  }
+}
+
+TEST(Classification, TakesRowsOfScores) {
+  const Task& task = default_task();
+  EXPECT_EQ(task.name, "classification");
+  EXPECT_TRUE(task.accepts(Tensor(DType::kFloat32, {2, 5}), 2));
+  EXPECT_TRUE(task.accepts(Tensor(DType::kFloat32, {2, 5, 1, 1}), 2));
+  EXPECT_FALSE(task.accepts(Tensor(DType::kFloat32, {2, 5}), 1));
+  EXPECT_FALSE(task.accepts(Tensor(DType::kFloat32, {2, 5, 8, 8}), 2));
+  EXPECT_FALSE(task.accepts(Tensor(DType::kInt64, {2, 5}), 2));
+}
+
+TEST(Classification, DecidesForTheLikeliestClass) {
+  const Tensor scores = Tensor::of<float>({3, 3}, {0, 2, 1, 5, 5, 0, NAN, NAN, NAN});
+  EXPECT_EQ(default_task().decide(scores), (std::vector<std::int64_t>{1, 0, -1}));
+}
+
+TEST(Classification, AnswersWithProbabilities) {
+  const Tensor scores = Tensor::of<float>({2, 2}, {0, 0, 0.25f, 0.75f});
+  EXPECT_EQ(default_task().answer(scores, {"a.jpg", "b.jpg"}, {.topk = 2, .labels = {"cat", "dog"}}),
+            "image_name: a.jpg, class_id: 0, prob: 0.5, label: cat\n"
+            "image_name: a.jpg, class_id: 1, prob: 0.5, label: dog\n"
+            "image_name: b.jpg, class_id: 1, prob: 0.75, label: dog\n"
+            "image_name: b.jpg, class_id: 0, prob: 0.25, label: cat\n");
+  EXPECT_EQ(default_task().answer(scores, {"a.jpg"}, {}), "image_name: a.jpg, class_id: 0, prob: 0.5\n");
+}
+
+}  // namespace
+}  // namespace octet
