@@ -1,14 +1,19 @@
 #include "kernels/epilogue.h"
 
+#include <algorithm>
+#include <array>
 #include <limits>
+
+#include "graph/activation.h"
 
 #include "graph/quantization.h"
 
 namespace octet {
 
-void Epilogue::activate_with(const ActivationFunction& function, const ActivationArgs& given) {
+void Epilogue::activate_with(const ActivationFunction& function, std::span<const float> given) {
   activation = static_cast<int>(&function - activation_table().data());
-  args = given;
+  check(given.size() == std::size(args), "an epilogue has room for all arguments");
+  std::copy(given.begin(), given.end(), args);
   form = Form::kOther;
   if (function.name == "relu" || function.name == "relu6") {
     form = Form::kClamp;
@@ -16,6 +21,11 @@ void Epilogue::activate_with(const ActivationFunction& function, const Activatio
   } else if (function.name == "hard_swish") {
     form = Form::kHardSwish;
   }
+}
+
+float Epilogue::activate(float x) const {
+  if (activation < 0) return x;
+  return activation_table()[static_cast<std::size_t>(activation)].value(x, std::to_array(args));
 }
 
 Epilogue read_epilogue(const Node& node, const Tensor* out_scale) {

@@ -1,3 +1,4 @@
+#include "graph/activation.h"
 #include "kernels/epilogue.h"
 #include "kernels/fast/layout.h"
 #include "kernels/ref/ref.h"

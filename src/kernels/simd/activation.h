@@ -35,44 +35,44 @@ inline Floats clamp(Floats x, Floats low, Floats high) {
 }
 
 struct Relu {
-  explicit Relu(const ActivationArgs&) {}
+  explicit Relu(const float*) {}
   Floats operator()(Floats x) const { return max(x, zero); }
   Floats zero = zeros();
 };
 
 struct Relu6 {
-  explicit Relu6(const ActivationArgs& args) : threshold(all(args[0])) {}
+  explicit Relu6(const float* args) : threshold(all(args[0])) {}
   Floats operator()(Floats x) const { return clamp(x, zero, threshold); }
   Floats zero = zeros(), threshold;
 };
 
 struct HardSwish {
-  explicit HardSwish(const ActivationArgs& args)
+  explicit HardSwish(const float* args)
       : threshold(all(args[0])), factor(div(all(1.0f), all(args[1]))), offset(all(args[2])) {}
   Floats operator()(Floats x) const { return mul(mul(x, clamp(add(x, offset), zero, threshold)), factor); }
   Floats zero = zeros(), threshold, factor, offset;
 };
 
 struct HardSigmoid {
-  explicit HardSigmoid(const ActivationArgs& args) : slope(all(args[0])), offset(all(args[1])) {}
+  explicit HardSigmoid(const float* args) : slope(all(args[0])), offset(all(args[1])) {}
   Floats operator()(Floats x) const { return clamp(add(mul(slope, x), offset), zero, one); }
   Floats zero = zeros(), one = all(1.0f), slope, offset;
 };
 
 struct Swish {
-  explicit Swish(const ActivationArgs& args) : minus_beta(sub(all(-0.0f), all(args[0]))) {}
+  explicit Swish(const float* args) : minus_beta(sub(all(-0.0f), all(args[0]))) {}
   Floats operator()(Floats x) const { return div(x, add(one, exp_of(mul(minus_beta, x)))); }
   Floats one = all(1.0f), minus_beta;
 };
 
 struct Sigmoid {
-  explicit Sigmoid(const ActivationArgs&) {}
+  explicit Sigmoid(const float*) {}
   Floats operator()(Floats x) const { return div(one, add(one, exp_of(sub(all(-0.0f), x)))); }
   Floats one = all(1.0f);
 };
 
 struct LeakyRelu {
-  explicit LeakyRelu(const ActivationArgs& args) : alpha(all(args[0])) {}
+  explicit LeakyRelu(const float* args) : alpha(all(args[0])) {}
   Floats operator()(Floats x) const { return choose(greater(x, zero), x, mul(alpha, x)); }
   Floats zero = zeros(), alpha;
 };
