@@ -65,14 +65,4 @@ class Layers {
 // The nearest multiple of eight that is not less than 90% of `channels`, and at least eight.
 std::int64_t make_divisible(double channels);
 
-// The networks, one a file.
-Graph mobilenet_v1(const ModelOptions& options);
-Graph mobilenet_v2(const ModelOptions& options);
-Graph mobilenet_v3_small(const ModelOptions& options);
-Graph mobilenet_v3_large(const ModelOptions& options);
-Graph resnet18(const ModelOptions& options);
-Graph resnet34(const ModelOptions& options);
-Graph resnet50(const ModelOptions& options);
-Graph efficientnet_lite0(const ModelOptions& options);
-
 }  // namespace octet::models

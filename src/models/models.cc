@@ -1,9 +1,24 @@
 #include "models/models.h"
 
+#include "base/error.h"
 #include "base/nearest.h"
-#include "models/layers.h"
 
 namespace octet::models {
+
+// The zoo. Each has a function of its name in a file of this folder; docs/add-a-network.md says how to add
+// one.
+#define OCTET_NETWORKS(NETWORK) \
+  NETWORK(mobilenet_v3_small)   \
+  NETWORK(mobilenet_v3_large)   \
+  NETWORK(mobilenet_v2)         \
+  NETWORK(mobilenet_v1)         \
+  NETWORK(resnet18)             \
+  NETWORK(resnet34)             \
+  NETWORK(resnet50)             \
+  NETWORK(efficientnet_lite0)
+
+#define OCTET_DECLARE(name) Graph name(const ModelOptions& options);
+OCTET_NETWORKS(OCTET_DECLARE)
 
 namespace {
 
@@ -12,16 +27,8 @@ struct Entry {
   Graph (*build)(const ModelOptions& options);
 };
 
-constexpr Entry kModels[] = {
-    {"mobilenet_v3_small", mobilenet_v3_small},
-    {"mobilenet_v3_large", mobilenet_v3_large},
-    {"mobilenet_v2", mobilenet_v2},
-    {"mobilenet_v1", mobilenet_v1},
-    {"resnet18", resnet18},
-    {"resnet34", resnet34},
-    {"resnet50", resnet50},
-    {"efficientnet_lite0", efficientnet_lite0},
-};
+#define OCTET_ROW(name) {#name, name},
+constexpr Entry kModels[] = {OCTET_NETWORKS(OCTET_ROW)};
 
 const Entry& find_entry(std::string_view name) {
   for (const Entry& entry : kModels)
