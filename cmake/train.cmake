@@ -30,7 +30,6 @@ if(OCTET_CUDA)
 endif()
 
 file(GLOB OCTET_TRAIN_SOURCES CONFIGURE_DEPENDS src/train/*.cc)
-list(FILTER OCTET_TRAIN_SOURCES EXCLUDE REGEX "/options.cc$")  # in octet_cli
 if(NOT OCTET_CUDA)
   list(FILTER OCTET_TRAIN_SOURCES EXCLUDE REGEX "/nccl.cc$")
 endif()

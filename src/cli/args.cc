@@ -1,18 +1,19 @@
 #include "cli/args.h"
 
-#include <yaml-cpp/yaml.h>
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <charconv>
 #include <cmath>
 
 #include "base/error.h"
-#include "base/file.h"
 #include "base/nearest.h"
+#include "cli/recipe.h"
 
 namespace octet::cli {
 
 namespace {
+
+using Texts = std::vector<std::string>;
 
 constexpr std::size_t kHelpColumns = 100;
 
@@ -22,11 +23,11 @@ std::string lower(std::string_view text) {
   return result;
 }
 
-int parse_int(const std::string& name, const std::string& text, Range range) {
+int parse_int(const std::string& text, Range range) {
   std::int64_t number = 0;
   auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (error != std::errc() || end != text.data() + text.size() || number < range.low || number > range.high)
-    fail("--{}: '{}' is not a whole number between {} and {}", name, text, range.low, range.high);
+    fail("'{}' is not a whole number between {} and {}", text, range.low, range.high);
   return static_cast<int>(number);
 }
 
@@ -48,10 +49,19 @@ bool is_number_list(const std::string& text) {
          std::all_of(parts.begin(), parts.end(), [](auto& part) { return parse_float(part); });
 }
 
-void check_choice(const Flag& flag, const std::string& text) {
+// The text, or the word that it stands for.
+std::string choice(const Flag& flag, const std::string& text) {
+  for (const auto& [other, word] : flag.synonyms)
+    if (other == text) return word;
   std::vector<std::string> words = flag.choices();
-  if (words.empty() || std::find(words.begin(), words.end(), text) != words.end()) return;
-  fail("{}{}: '{}' is not one of {}", flag.positional ? "" : "--", flag.name, text, fmt::join(words, ", "));
+  if (!words.empty() && std::find(words.begin(), words.end(), text) == words.end())
+    fail("'{}' is not one of {}", text, fmt::join(words, ", "));
+  return text;
+}
+
+// Sets a flag of the command line; an error names it.
+void set_flag(const Flag& flag, const std::string& text) try { flag.set(text); } catch (const Error& error) {
+  fail("{}{}: {}", flag.positional ? "" : "--", flag.name, error.what());
 }
 
 std::string left_column(const Flag& flag) {
@@ -110,7 +120,9 @@ Args::Args(std::string command, std::string summary)
     : command_(std::move(command)), summary_(std::move(summary)) {}
 
 Flag& Args::add_flag(std::string name, std::string value, std::string help) {
-  Flag& flag = flags_.emplace_back();
+  const bool is_key = name.find('.') != std::string::npos;
+  Flag& flag = is_key ? keys_.emplace_back() : flags_.emplace_back();
+  if (is_key) flag.path = name;
   flag.name = std::move(name);
   flag.value = std::move(value);
   flag.help = std::move(help);
@@ -121,32 +133,30 @@ Flag& Args::add_flag(std::string name, std::string value, std::string help) {
 Flag& Args::add(std::string name, std::string* target, std::string value, std::string help) {
   Flag& flag = add_flag(std::move(name), std::move(value), std::move(help));
   flag.default_text = *target;
-  flag.set = [&flag, target](const std::string& text) {
-    check_choice(flag, text);
-    *target = text;
-  };
+  flag.set = [&flag, target](const std::string& text) { *target = choice(flag, text); };
+  flag.get = [target] { return target->empty() ? Texts() : Texts{*target}; };
   return flag;
 }
 
 Flag& Args::add(std::string name, std::optional<std::string>* target, std::string value, std::string help) {
   Flag& flag = add_flag(std::move(name), std::move(value), std::move(help));
-  flag.set = [&flag, target](const std::string& text) {
-    check_choice(flag, text);
-    *target = text;
-  };
+  flag.set = [&flag, target](const std::string& text) { *target = choice(flag, text); };
+  flag.get = [target] { return *target ? Texts{**target} : Texts(); };
   return flag;
 }
 
 Flag& Args::add(std::string name, int* target, Range range, std::string help) {
   Flag& flag = add_flag(std::move(name), "N", std::move(help));
   flag.default_text = std::to_string(*target);
-  flag.set = [&flag, target, range](const std::string& text) { *target = parse_int(flag.name, text, range); };
+  flag.set = [target, range](const std::string& text) { *target = parse_int(text, range); };
+  flag.get = [target] { return Texts{std::to_string(*target)}; };
   return flag;
 }
 
 Flag& Args::add(std::string name, std::optional<int>* target, Range range, std::string help) {
   Flag& flag = add_flag(std::move(name), "N", std::move(help));
-  flag.set = [&flag, target, range](const std::string& text) { *target = parse_int(flag.name, text, range); };
+  flag.set = [target, range](const std::string& text) { *target = parse_int(text, range); };
+  flag.get = [target] { return *target ? Texts{std::to_string(**target)} : Texts(); };
   return flag;
 }
 
@@ -155,9 +165,11 @@ Flag& Args::add(std::string name, double* target, std::string help) {
   flag.default_text = fmt::format("{}", *target);
   flag.set = [&flag, target](const std::string& text) {
     std::optional<double> number = parse_number<double>(text);
-    if (!number || *number < 0) fail("--{}: '{}' is not a number of 0 or more", flag.name, text);
+    if (!number || *number < 0) fail("'{}' is not a number of 0 or more", text);
+    if (*number >= flag.below) fail("'{}' is not below {}", text, flag.below);
     *target = *number;
   };
+  flag.get = [target] { return Texts{fmt::format("{}", *target)}; };
   return flag;
 }
 
@@ -165,18 +177,19 @@ Flag& Args::add(std::string name, bool* target, std::string help) {
   Flag& flag = add_flag(std::move(name), "True|False", std::move(help));
   flag.boolean = true;
   flag.default_text = *target ? "True" : "False";
-  flag.set = [&flag, target](const std::string& text) {
+  flag.set = [target](const std::string& text) {
     std::optional<bool> on = parse_bool(text);
-    if (!on) fail("--{}: '{}' is not True or False", flag.name, text);
+    if (!on) fail("'{}' is not True or False", text);
     *target = *on;
   };
+  flag.get = [target] { return Texts{*target ? "True" : "False"}; };
   return flag;
 }
 
 Flag& Args::add(std::string name, std::optional<std::array<float, 3>>* target, std::string help) {
   Flag& flag = add_flag(std::move(name), "R,G,B", std::move(help));
   flag.number_list = true;
-  flag.set = [&flag, target](const std::string& text) {
+  flag.set = [target](const std::string& text) {
     std::vector<std::string> parts = split(text, ", ");
     std::array<float, 3> numbers{};
     bool good = parts.size() == 1 || parts.size() == 3;
@@ -185,8 +198,14 @@ Flag& Args::add(std::string name, std::optional<std::array<float, 3>>* target, s
       good = number.has_value();
       if (good) numbers[i] = *number;
     }
-    if (!good) fail("--{}: '{}' is not one number or three, such as 0.485,0.456,0.406", flag.name, text);
+    if (!good) fail("'{}' is not one number or three, such as 0.485,0.456,0.406", text);
     *target = numbers;
+  };
+  flag.get = [target] {
+    Texts texts;
+    if (*target)
+      for (float number : **target) texts.push_back(fmt::format("{}", number));
+    return texts;
   };
   return flag;
 }
@@ -195,6 +214,8 @@ Flag& Args::add(std::string name, std::vector<std::string>* target, std::string 
   Flag& flag = add_flag(std::move(name), std::move(value), std::move(help));
   flag.repeatable = true;
   flag.set = [target](const std::string& text) { target->push_back(text); };
+  flag.clear = [target] { target->clear(); };
+  flag.get = [target] { return *target; };
   return flag;
 }
 
@@ -202,6 +223,32 @@ Flag& Args::add_positional(std::string name, std::string* target, std::string va
   Flag& flag = add(std::move(name), target, std::move(value), std::move(help));
   flag.positional = true;
   return flag;
+}
+
+Flag& Args::add_key(std::string path, std::string value, std::string help) {
+  return add_flag(std::move(path), std::move(value), std::move(help));
+}
+
+void Args::add_fixed(std::string path, std::string text, std::string help) {
+  Flag& flag = add_key(std::move(path), text, std::move(help));
+  flag.set = [text](const std::string& other) {
+    if (other != text) fail("'{}' is not {}, the only one there is", other, text);
+  };
+  flag.get = [text] { return Texts{text}; };
+}
+
+Flag& Args::at(std::string_view name) {
+  const Flag* flag = find(name);
+  check(flag, "a flag that is not declared is asked for");
+  return const_cast<Flag&>(*flag);
+}
+
+std::vector<Flag*> Args::rows() {
+  std::vector<Flag*> rows;
+  for (Flag& flag : flags_)
+    if (!flag.positional && flag.name != "config") rows.push_back(&flag);
+  for (Flag& key : keys_) rows.push_back(&key);
+  return rows;
 }
 
 const Flag* Args::find(std::string_view name) const {
@@ -288,43 +335,24 @@ void Args::add_command_line(std::string name, std::vector<std::string>* target) 
   line_ = target;
 }
 
-void Args::add_config() {
-  add("config", &config_, "FILE", "flags from a file of lines `name: value`; those of the command line win");
+void Args::add_config(std::function<void()> then) {
+  add("config", &config_, "FILE", "a recipe, or a file of lines `flag: value`; the command line wins");
+  after_config_ = std::move(then);
 }
 
-// What the file given by --config says, as words of a command line.
-std::vector<std::string> Args::words_of_config(std::span<const std::string> words) const {
+void Args::read_config(std::span<const std::string> words) {
   std::string path;
   for (std::size_t i = 0; i < words.size(); ++i) {
     if (words[i] == "--config" && i + 1 < words.size()) path = words[i + 1];
     if (words[i].starts_with("--config=")) path = words[i].substr(9);
   }
-  std::vector<std::string> result;
-  if (path.empty()) return result;
-  YAML::Node file;
-  try {
-    file = YAML::Load(read_text(path));
-  } catch (const YAML::Exception& error) {
-    fail("{}:{}: {}", path, error.mark.line + 1, error.msg);
-  }
-  if (!file.IsMap()) fail("{}: not a list of lines `name: value`", path);
-  for (const auto& entry : file) {
-    std::string name = entry.first.as<std::string>();
-    std::replace(name.begin(), name.end(), '_', '-');
-    if (!find(name))
-      fail("{}:{}: there is no flag --{}; {}", path, entry.first.Mark().line + 1, name, see_help());
-    if (!entry.second.IsScalar()) fail("{}:{}: {} needs one value", path, entry.first.Mark().line + 1, name);
-    result.push_back("--" + name + "=" + entry.second.as<std::string>());
-  }
-  return result;
+  if (path.empty()) return;
+  load_recipe(*this, path);
+  if (after_config_) after_config_();
 }
 
 bool Args::parse(std::span<const std::string> words) {
-  std::vector<std::string> with_config = words_of_config(words);
-  if (!with_config.empty()) {
-    with_config.insert(with_config.end(), words.begin(), words.end());
-    words = with_config;
-  }
+  if (find("config")) read_config(words);
   if (line_) {
     std::size_t end = 0;
     while (end < words.size() && words[end].starts_with("-")) {
@@ -340,11 +368,11 @@ bool Args::parse(std::span<const std::string> words) {
   app.set_help_flag("--help");
   for (const Flag& flag : flags_) {
     auto set = [&flag](const std::vector<std::string>& texts) {
-      for (const std::string& text : texts) flag.set(text);
+      for (const std::string& text : texts) set_flag(flag, text);
     };
     CLI::Option* option = app.add_option_function<std::vector<std::string>>(
         flag.positional ? flag.name : "--" + flag.name, set);
-    option->expected(1)->allow_extra_args(false)->required(flag.required);
+    option->expected(1)->allow_extra_args(false)->required(flag.required && !flag.in_recipe);
     if (flag.repeatable)
       option->take_all();
     else

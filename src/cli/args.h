@@ -2,15 +2,22 @@
 #include <array>
 #include <deque>
 #include <functional>
+#include <limits>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
+
+namespace YAML {
+class Node;
+}
 
 namespace octet::cli {
 
-// One flag, or one argument without a name. Help, completion and the parser are all made from these.
+// One flag, or one argument without a name. Help, completion, the parser and recipes (cli/recipe.h) are all
+// made from these.
 struct Flag {
   std::string name;   // without dashes; in capitals for a positional argument
   std::string value;  // what to write after it: "N", "FILE", "DIR", or the words to choose from: "a|b|c"
@@ -23,7 +30,19 @@ struct Flag {
   bool repeatable = false;
   bool boolean = false;
   bool number_list = false;  // takes the numbers that follow it: --mean 0.5 0.5 0.5
-  std::function<void(const std::string&)> set;
+  double below = std::numeric_limits<double>::infinity();     // for numbers
+  std::vector<std::pair<std::string, std::string>> synonyms;  // other words, and those that they stand for
+
+  std::string path;                      // its key in a recipe, "optimizer.momentum"; empty: none
+  std::vector<std::string> other_paths;  // keys that mean the same
+  bool in_recipe = false;                // the recipe that was read has it
+
+  std::function<void(const std::string&)> set;    // an Error says what is wrong with the text
+  std::function<void()> clear;                    // of those that may be repeated
+  std::function<std::vector<std::string>()> get;  // what is set now; nothing: not set
+  // In place of these, where a value has a structure.
+  std::function<void(const YAML::Node& node, const std::string& file)> read;
+  std::function<YAML::Node()> write;
 
   bool takes_file() const {
     return value.find("FILE") != std::string::npos || value == "DIR" || value == "MODEL";
@@ -45,6 +64,8 @@ struct Range {
 //   args.group("Model");
 //   args.add("model", &model, "MODEL", "a model directory or file").required = true;
 //   if (!args.parse(words)) std::cout << args.help();   // --help was among them
+//
+// A name with a dot in it, such as "lr_scheduler.power", is a key of recipes alone.
 class Args {
  public:
   Args(std::string command, std::string summary);
@@ -66,8 +87,13 @@ class Args {
   // The first word that is no flag, and all that follow it, are another command line, and go to `target`.
   void add_command_line(std::string name, std::vector<std::string>* target);
 
-  // --config FILE: a file with flags.
-  void add_config();
+  // A key of recipes whose `read` and `write`, or `set` and `get`, are the caller's.
+  Flag& add_key(std::string path, std::string value, std::string help);
+  // A key of recipes that has one value only.
+  void add_fixed(std::string path, std::string text, std::string help);
+
+  // --config FILE: a recipe. `then` is called when it is read, before the flags of the command line are.
+  void add_config(std::function<void()> then = {});
 
   // Fills the targets. False: `--help` was asked for and nothing else was looked at.
   bool parse(std::span<const std::string> words);
@@ -75,20 +101,23 @@ class Args {
   const std::string& command() const { return command_; }
   const std::string& summary() const { return summary_; }
   const std::deque<Flag>& flags() const { return flags_; }
+  Flag& at(std::string_view name);  // by its name or an alias, with `-`
+  std::vector<Flag*> rows();        // of recipes: what has a path, and the flags that have none
   std::string help() const;
 
  private:
   Flag& add_flag(std::string name, std::string value, std::string help);
   const Flag* find(std::string_view name) const;  // by its name or an alias, with `-`
   std::vector<std::string> normalise(std::span<const std::string> words) const;
-  std::vector<std::string> words_of_config(std::span<const std::string> words) const;
+  void read_config(std::span<const std::string> words);
   std::string see_help() const;
 
   std::string command_, summary_, group_ = "Flags";
   std::string line_name_, config_;
+  std::function<void()> after_config_;
   std::vector<std::string>* line_ = nullptr;  // of add_command_line
   std::vector<std::string> notes_, examples_;
-  std::deque<Flag> flags_;  // a deque: references stay valid while flags are added
+  std::deque<Flag> flags_, keys_;  // deques: references stay valid while flags are added
 };
 
 // True/False, yes/no, on/off, 1/0 in any case.

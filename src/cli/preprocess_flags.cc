@@ -16,9 +16,11 @@ void add_preprocess_flags(Args& args, PreprocessFlags* flags) {
   args.add("std", &flags->overrides.std, "divided by after that [0.229,0.224,0.225]");
 }
 
-Transforms transforms_of(const PreprocessFlags& flags, const std::string& model_path) {
+Transforms transforms_of(const PreprocessFlags& flags, const std::string& model_path,
+                         const Transforms& given) {
   PreprocessOverrides overrides = flags.overrides;
   if (flags.interpolation) overrides.interpolation = parse_interpolation(*flags.interpolation);
+  if (!given.empty()) return merge(given, overrides);
   return merge(load_deploy_yaml(model_path).value_or(evaluation_transforms()), overrides);
 }
 

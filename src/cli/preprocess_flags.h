@@ -15,7 +15,9 @@ struct PreprocessFlags {
 
 void add_preprocess_flags(Args& args, PreprocessFlags* flags);
 
-// The transforms in the deploy.yaml of the model, or the usual ones, with what the flags change.
-Transforms transforms_of(const PreprocessFlags& flags, const std::string& model_path);
+// These transforms, or else those in the deploy.yaml of the model, or the usual ones, with what the flags
+// change.
+Transforms transforms_of(const PreprocessFlags& flags, const std::string& model_path,
+                         const Transforms& given = {});
 
 }  // namespace octet::cli

@@ -34,8 +34,8 @@ namespace {
 
 }  // namespace
 
-int start_train(const std::string& command, const std::string& options) {
-  start({command, options});
+int start_train(const std::string& command, const std::string& recipe) {
+  start({command, recipe});
 }
 
 void start_on_device(const std::string& device, const std::string& precision) {

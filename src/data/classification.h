@@ -37,6 +37,8 @@ struct TrainingPictures {
   double color_jitter = 0;  // of brightness, contrast and saturation
   double random_erase = 0;
   Normalize colors = kImageNetColors;
+
+  bool operator==(const TrainingPictures&) const = default;
 };
 
 Transforms training_transforms(const TrainingPictures& pictures);

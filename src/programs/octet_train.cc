@@ -7,16 +7,17 @@
 #include "base/error.h"
 #include "cli/console.h"
 #include "cli/program.h"
+#include "cli/qat.h"
+#include "cli/train.h"
 #include "comm/comm.h"
 #include "train/device_graph.h"
 #include "train/distill.h"
-#include "train/options.h"
 #include "train/trainer.h"
 
 // octet-train: what needs libtorch. `octet` checks the flags and starts it, since linking libtorch takes a
 // program a quarter of a second before it can say a word.
 //
-//   octet-train train|qat OPTIONS            with options as JSON
+//   octet-train train|qat RECIPE             the text of a recipe (docs/recipe.md)
 //   octet-train on DEVICE PRECISION WORDS    `octet WORDS`, with every model on this device
 
 namespace {
@@ -33,18 +34,18 @@ void ask_to_stop(int signal) {
   std::signal(signal, SIG_DFL);
 }
 
-int train(const std::string& options, octet::Comm& comm) {
+int train(const std::string& recipe, octet::Comm& comm) {
   std::signal(SIGINT, ask_to_stop);
   std::signal(SIGTERM, ask_to_stop);
   octet::cli::Console console;
   const octet::train::Outcome outcome =
-      octet::train::train(octet::train::read_train_options(options), comm, console, stop_asked);
+      octet::train::train(octet::cli::read_train_options(recipe, "recipe"), comm, console, stop_asked);
   return outcome == octet::train::Outcome::kStopped ? 128 + stop_signal : 0;
 }
 
-int distill(const std::string& options) {
+int distill(const std::string& recipe) {
   octet::cli::Console console;
-  octet::train::distill(octet::train::read_distill_options(options), console);
+  octet::train::distill(octet::cli::read_distill_options(recipe, "recipe"), console);
   return 0;
 }
 

@@ -6,7 +6,8 @@
 
 #include "data/transform.h"
 
-// What `octet train` is told; src/cli/train.cc has the flags. No libtorch here: octet itself includes this.
+// What `octet train` is told; src/cli/train.cc has the flags and the keys of recipes. No libtorch here: octet
+// itself includes this.
 namespace octet::train {
 
 // Quantization-aware training; src/train/quantizer.h says what the words mean.
@@ -27,10 +28,13 @@ struct QuantOptions {
   double rate_factor = 1;     // learned ranges: this times the learning rate,
   double decay = 1e-4;        // and their own L2 decay
   double freeze_share = 0.3;  // of the epochs, the last ones, in which batch norms keep their statistics
+
+  bool operator==(const QuantOptions&) const = default;
 };
 
 struct TrainOptions {
   std::string data_path = "./data";
+  std::string val_data_path = {};  // of pictures to evaluate on; empty: those of data_path
   std::string model = "mobilenet_v3_small";
   std::string model_dir = {};  // an inference model to train in place of one of the zoo's
   int num_classes = 0;         // 0: what the checkpoint or the data says
@@ -58,7 +62,10 @@ struct TrainOptions {
   std::string lr_schedule = "step";  // or "cosine", "poly"
   int lr_step_size = 30;
   double lr_gamma = 0.1;
+  double lr_power = 0.9, lr_end = 0;  // of "poly"
   double warmup_epochs = 0;
+  int warmup_iters = 0;  // in place of warmup_epochs, from warmup_start_lr
+  double warmup_start_lr = 0;
   double label_smoothing = 0;
   std::uint64_t seed = 0;
 
@@ -67,6 +74,10 @@ struct TrainOptions {
 
   int print_freq = 10;
   bool use_vdl = false;
+
+  std::string recipe = {};  // the document that says all this, which is kept beside the checkpoints
+
+  bool operator==(const TrainOptions&) const = default;
 };
 
 // What `octet qat` is told: to distil an inference model into its quantized self.
@@ -85,12 +96,8 @@ struct DistillOptions {
   int threads = 0;
   std::uint64_t seed = 0;
   QuantOptions quant;
-};
 
-// As text, to hand them to another process.
-std::string write_options(const TrainOptions& options);
-std::string write_options(const DistillOptions& options);
-TrainOptions read_train_options(const std::string& text);
-DistillOptions read_distill_options(const std::string& text);
+  bool operator==(const DistillOptions&) const = default;
+};
 
 }  // namespace octet::train

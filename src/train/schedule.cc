@@ -7,14 +7,19 @@
 namespace octet::train {
 
 double learning_rate(const TrainOptions& options, std::int64_t step, std::int64_t epoch_batches) {
-  const double warm_up = options.warmup_epochs * static_cast<double>(epoch_batches);
+  const double warm_up = options.warmup_iters > 0
+                             ? options.warmup_iters
+                             : options.warmup_epochs * static_cast<double>(epoch_batches);
   const auto at = static_cast<double>(step);
+  if (at < warm_up && options.warmup_iters > 0)  // as Paddle's LinearWarmup
+    return options.warmup_start_lr + (options.lr - options.warmup_start_lr) * at / warm_up;
   if (at < warm_up) return options.lr * (at + 1) / warm_up;
   const auto end = static_cast<double>(total_steps(options, epoch_batches));
   // Of the way, in [0, 1]: a run may be told of fewer steps than it has done.
   const double done = end > warm_up ? std::min((at - warm_up) / (end - warm_up), 1.0) : 0;
   if (options.lr_schedule == "cosine") return options.lr * 0.5 * (1 + std::cos(std::numbers::pi * done));
-  if (options.lr_schedule == "poly") return options.lr * std::pow(1 - done, 0.9);
+  if (options.lr_schedule == "poly")
+    return (options.lr - options.lr_end) * std::pow(1 - done, options.lr_power) + options.lr_end;
   const std::int64_t epoch = epoch_batches > 0 ? step / epoch_batches : 0;
   return options.lr * std::pow(options.lr_gamma, static_cast<double>(epoch / options.lr_step_size));
 }

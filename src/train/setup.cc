@@ -37,7 +37,7 @@ CheckpointNames names_of(const TrainOptions& options) {
 
 TrainingData open_data(const TrainOptions& options, const Comm& comm, int workers) {
   TrainingData data;
-  const std::string& path = options.data_path;
+  const std::string& path = options.val_data_path.empty() ? options.data_path : options.val_data_path;
   data.validation = open_dataset(path, "val");
   if (!data.validation.has_labels()) fail("{}: the pictures to evaluate on have no labels", path);
   data.classes = data.validation.class_count();

@@ -50,8 +50,9 @@ TEST(TrainProgram, PrintsWhatUsersKnowAndWritesCheckpoints) {
   std::set<std::string> files;
   for (const auto& file : fs::directory_iterator(pictures / "out"))
     files.insert(file.path().filename().string());
-  EXPECT_EQ(files, (std::set<std::string>{"model_0.pdparams", "model_0.pdopt", "latest.pdparams",
-                                          "latest.pdopt", "best.pdparams", "best.pdopt", "deploy.yaml"}));
+  EXPECT_EQ(files,
+            (std::set<std::string>{"model_0.pdparams", "model_0.pdopt", "latest.pdparams", "latest.pdopt",
+                                   "best.pdparams", "best.pdopt", "deploy.yaml", "recipe.yaml"}));
   EXPECT_TRUE(same_bytes(pictures / "out/latest.pdparams", pictures / "out/model_0.pdparams"));
 }
 
@@ -81,6 +82,32 @@ TEST(TrainProgram, TheSameSeedGivesTheSameRun) {
   EXPECT_EQ(losses(first.out), losses(again.out));
   EXPECT_NE(losses(first.out), losses(other.out));
   EXPECT_TRUE(same_bytes(pictures / "a/latest.pdparams", pictures / "b/latest.pdparams"));
+}
+
+// The recipe that a run leaves is all it needs.
+TEST(TrainProgram, ARecipeDoesTheSameAgain) {
+  const Pictures pictures;
+  const std::string flags =
+      "--epochs 1 --crop-pad 2 --color-jitter 0.3 --seed 3 --lr-schedule cosine --output-dir ";
+  ASSERT_EQ(pictures.train(flags + "a").exit_code, 0);
+  const ProgramResult again = run_shell("octet train --config a/recipe.yaml --output-dir b", pictures.path());
+  ASSERT_EQ(again.exit_code, 0) << again.err;
+  EXPECT_TRUE(same_bytes(pictures / "a/latest.pdparams", pictures / "b/latest.pdparams"));
+  expect_one_error(run_shell("octet train --config a/deploy.yaml", pictures.path()),
+                   {"a/deploy.yaml:", "no key"});
+}
+
+TEST(TrainProgram, SoManyIterations) {
+  const Pictures pictures;
+  const ProgramResult result = pictures.train("--iters 8");  // six are an epoch
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_EQ(losses(result.out).size(), 8u);
+  EXPECT_THAT(result.out, HasSubstr("[Epoch 1, iter: 1]"));
+  EXPECT_TRUE(pictures.has("out/model_1.pdparams"));
+  const ProgramResult more = pictures.train("--iters 10 --resume out");
+  EXPECT_THAT(more.out, AllOf(HasSubstr("at epoch 1, iteration 2"), HasSubstr("[Epoch 1, iter: 2]")));
+  EXPECT_THAT(pictures.train("--iters 8 --resume out").out,
+              HasSubstr("nothing to do: 10 iterations are done"));
 }
 
 TEST(TrainProgram, ARunThatIsKilledGoesOnAsIfItHadNotBeen) {
@@ -237,7 +264,7 @@ TEST(TrainProgram, NoSpaceLeft) {
       run_shell("ulimit -f 500; " + Pictures::command("--epochs 1"), pictures.path());
   expect_one_error(result, {"out/", ".pdparams", "File too large"});
   for (const auto& file : fs::directory_iterator(pictures / "out"))
-    EXPECT_EQ(file.path().filename(), "deploy.yaml") << "is left over";
+    EXPECT_THAT(file.path().filename(), ::testing::AnyOf("deploy.yaml", "recipe.yaml")) << "is left over";
 }
 
 TEST(TrainProgram, AnOutputFolderThatCanNotBeMade) {
