@@ -5,27 +5,12 @@
 #include "base/error.h"
 #include "base/glob.h"
 #include "graph/op_table.h"
-#include "passes/epilogues.h"
+#include "passes/uses.h"
 #include "quant/paddle_types.h"
 
 namespace octet::quant {
 
 namespace {
-
-bool is_activation(std::string_view op) {
-  static const std::set<std::string_view> kOps = {
-      "relu", "relu6", "leaky_relu", "hard_sigmoid", "hard_swish", "swish", "gelu", "sigmoid", "tanh"};
-  return kOps.contains(op);
-}
-
-// Ops that compute with floats, for everything; those that only move numbers are not worth a rounding.
-bool computes(std::string_view op) {
-  static const std::set<std::string_view> kOps = {
-      "add",        "sub",         "mul",        "div",        "max",   "min",
-      "pool2d",     "resize",      "concat",     "softmax",    "scale", "batch_norm",
-      "layer_norm", "reduce_mean", "reduce_sum", "reduce_max", "clip"};
-  return kOps.contains(op) || is_activation(op);
-}
 
 class Finder {
  public:
@@ -41,9 +26,9 @@ class Finder {
     for (int i = 0; i < static_cast<int>(graph_.nodes.size()); ++i) {
       const Node& node = graph_.nodes[static_cast<std::size_t>(i)];
       if (!find_op(node.op) || is_kept(node)) continue;
-      if (is_linear(node) && wanted(node))
+      if (is_product(node) && wanted(node))
         add_layer(i);
-      else if (!is_linear(node) && (wanted(node) || (options_.everything && computes(node.op))))
+      else if (!is_product(node) && (wanted(node) || (options_.everything && spec_of(node).quantizable)))
         add_inputs(i);
     }
     if (options_.deploy == Deploy::kOctet)
@@ -93,7 +78,7 @@ class Finder {
 
   // What a layer's output is called when its bias has been added.
   ValueId biased(const Node& layer) const {
-    if (!is_linear(layer) || !uses_.only_for_one(layer.outputs[0])) return kNoValue;
+    if (!is_product(layer) || !uses_.only_for_one(layer.outputs[0])) return kNoValue;
     const Node& next = node(uses_.consumers(layer.outputs[0])[0]);
     return next.op == "add" && one_is_constant(next) ? next.outputs[0] : kNoValue;
   }
@@ -124,7 +109,7 @@ class Finder {
 
   void add_layer(int i) {
     const Node& layer = node(i);
-    ValueId weight = layer.inputs[1];
+    ValueId weight = weights_of(layer);
     if (!is_float_activation(layer.inputs[0])) return;
     if (!graph_.value(weight).is_constant()) {  // a product of two activations
       if (layer.op != "matmul" || !is_float_activation(weight)) return;
@@ -134,9 +119,10 @@ class Finder {
       return;
     }
     const Value& value = graph_.value(weight);
-    std::int64_t axis = weight_channel_axis(layer);
-    bool conv = layer.op.starts_with("conv2d");
-    if (value.dtype != DType::kFloat32 || value.shape.size() != (conv ? 4u : 2u)) return;
+    const std::size_t rank = spec_of(layer).kind == OpKind::kConvolution ? 4 : 2;
+    if (value.dtype != DType::kFloat32 || value.shape.size() != rank) return;
+    const std::int64_t axis = weight_channel_axis(graph_, layer);
+    if (axis < 0) return;
     // A weight that two layers share has one set of scales.
     auto [it, fresh] = axes_.emplace(weight, axis);
     if (it->second != axis) return;
@@ -156,7 +142,7 @@ class Finder {
     int i = uses_.producer(id);
     if (i < 0) return -1;
     const Node& maker = node(i);
-    if (is_linear(maker)) return i;
+    if (is_product(maker)) return i;
     bool passes_on =
         maker.op == "batch_norm" || ((maker.op == "add" || maker.op == "mul") && one_is_constant(maker));
     if (!passes_on) return -1;
@@ -174,29 +160,27 @@ class Finder {
 
   void add_optionals(int i) {
     const Node& n = node(i);
-    if ((n.op == "add" || n.op == "mul") && n.inputs.size() >= 2 && is_float_activation(n.inputs[0]) &&
-        is_float_activation(n.inputs[1]) && !one_is_constant(n) && n.inputs[0] != n.inputs[1]) {
+    const OpSpec& spec = spec_of(n);
+    if (spec.integer_op.empty() || is_product(n)) return;
+    if (spec.kind != OpKind::kElementwise) return between(i, spec);
+    if (n.inputs.size() >= 2 && is_float_activation(n.inputs[0]) && is_float_activation(n.inputs[1]) &&
+        !one_is_constant(n) && n.inputs[0] != n.inputs[1]) {
       // What a layer makes is added in its epilogue, in float. Of two such the later one takes it.
       int first = n.op == "add" ? layer_behind(n.inputs[0]) : -1;
       int second = n.op == "add" ? layer_behind(n.inputs[1]) : -1;
       if (first < 0 || first < second) add_optional(i, 0);
       if (second < 0 || second < first) add_optional(i, 1);
-    } else if (n.op == "pool2d" && is_float_activation(n.inputs[0])) {
-      bool whole = attr<bool>(n, "global") || attr<bool>(n, "adaptive");
-      if (whole && attr<std::string>(n, "type") == "avg")
-        return;  // a mean is smaller: it needs a scale of its own
-      between(i, 0);
-    } else if (n.op == "resize") {
-      between(i, 0);
-    } else if (n.op == "concat") {
-      between(i, 1);
     }
   }
 
   // An op that hands integers on, if all who read its result take integers.
-  void between(int i, std::size_t first) {
+  void between(int i, const OpSpec& spec) {
     const Node& n = node(i);
-    std::size_t last = n.op == "concat" ? n.inputs.size() : 1;
+    if (spec.kind == OpKind::kPool && attr<std::string>(n, "type") == "avg" &&
+        (attr<bool>(n, "global") || attr<bool>(n, "adaptive")))
+      return;  // a mean is smaller: it needs a scale of its own
+    const auto first = static_cast<std::size_t>(slot_of(spec, "x"));
+    const std::size_t last = is_variadic(spec.inputs[first]) ? n.inputs.size() : first + 1;
     ValueId made = n.outputs[0];
     if (uses_.is_output(made) || uses_.consumers(made).empty()) return;
     std::vector<ValueId> group = {made};

@@ -2,9 +2,8 @@
 
 #include <algorithm>
 
-#include "graph/quantization.h"
+#include "graph/op_table.h"
 #include "metrics/compare.h"
-#include "passes/epilogues.h"
 #include "quant/paddle_types.h"
 #include "quant/runners.h"
 
@@ -81,7 +80,7 @@ QuantizeReport make_report(const Graph& graph, const Decisions& decisions, const
   }
   for (int i = 0; i < static_cast<int>(graph.nodes.size()); ++i) {
     const Node& n = graph.nodes[static_cast<std::size_t>(i)];
-    if (is_linear(n) && !made_int.contains(i)) report.kept_float.push_back(graph.value(n.outputs[0]).name);
+    if (is_product(n) && !made_int.contains(i)) report.kept_float.push_back(graph.value(n.outputs[0]).name);
   }
   return report;
 }
