@@ -1,5 +1,6 @@
 #include "formats/paddle/op_map.h"
 
+#include <algorithm>
 #include <cmath>
 #include <unordered_map>
 
@@ -222,6 +223,14 @@ NewOp write_node(const Graph& graph, const Node& node) {
   for (const AttrMap& map : row->attrs) op.attrs.push_back(write_attr(node, map));
   if (row->write) row->write(graph, node, op);
   return op;
+}
+
+std::string written_type(const Graph& graph, const Node& node) {
+  return row_to_write(node.op) ? write_node(graph, node).type : node.op;
+}
+
+bool has_type(std::string_view type) {
+  return std::ranges::any_of(rows(), [&](const OpMap& row) { return row.paddle == type; });
 }
 
 std::int64_t int_attr(const OpDesc& op, std::string_view name, std::int64_t fallback) {
