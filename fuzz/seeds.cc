@@ -48,9 +48,8 @@ Inputs pickles() {
   state.set("w@@.0", {Tensor::of<std::int8_t>({2}, {1, 2})});
   state.set("w@@.1", {Tensor::of<std::int8_t>({1}, {3})});
   StateMap how, splits;
-  how.entries = {
-      {{std::string("OriginShape")}, {StateTuple{{{std::int64_t{3}}}}}},
-      {{std::string("slices")}, {StateList{{{std::string("w@@.0")}, {std::string("w@@.1")}}}}}};
+  how.entries = {{{std::string("OriginShape")}, {StateTuple{{{std::int64_t{3}}}}}},
+                 {{std::string("slices")}, {StateList{{{std::string("w@@.0")}, {std::string("w@@.1")}}}}}};
   splits.entries = {{{std::string("w")}, {how}}};
   state.set("UnpackBigParamInfor@@", {splits});
   save_state_dict(dir / "x", state);

@@ -16,8 +16,8 @@ struct TensorInfo {
   std::vector<std::int64_t> shape;  // -1 where only a run decides
 };
 
-// Which files make the model, when there are several models in a directory, or when parameters are in a file of
-// another name. Empty: found by their names.
+// Which files make the model, when there are several models in a directory, or when parameters are in a file
+// of another name. Empty: found by their names.
 struct LoadOptions {
   std::string model_file;    // in the directory
   std::string weights_file;  // beside the model's, or an absolute path
@@ -35,8 +35,8 @@ struct SaveOptions {
 //   model.save("copy");
 class Model {
  public:
-  // `path` is a directory, a model file, or the beginning of its name ("dir/inference"); its content tells the
-  // format. The parameters are mapped, not copied.
+  // `path` is a directory, a model file, or the beginning of its name ("dir/inference"); its content tells
+  // the format. The parameters are mapped, not copied.
   static Model load(const std::string& path, const LoadOptions& options = {});
   explicit Model(std::shared_ptr<const Graph> graph);
 

@@ -236,8 +236,7 @@ std::function<int()> declare_eval(Args& args) {
   args.add("baseline", &options->baseline.path, "MODEL",
            "a model to hold this one against, on the same pictures; prints a table");
   args.add("baseline-model-filename", &options->baseline.files.model_file, "NAME", "its program's file");
-  args.add("baseline-params-filename", &options->baseline.files.weights_file, "NAME",
-           "its parameters' file");
+  args.add("baseline-params-filename", &options->baseline.files.weights_file, "NAME", "its parameters' file");
   args.group("Data");
   Flag& data =
       args.add("data-dir", &options->data_dir, "FILE_OR_DIR",

@@ -53,7 +53,6 @@ void check_all_used(const ReadResult& result, const StateDict& state, std::strin
 
 // The graph's constants in the network's order, with the names that Paddle's own network gives to its
 // variables (conv2d_0.w_0). Tensors are shared with the graph.
-StateDict to_state_dict(const Graph& graph, std::string_view model,
-                                Naming naming = Naming::kReference);
+StateDict to_state_dict(const Graph& graph, std::string_view model, Naming naming = Naming::kReference);
 
 }  // namespace octet::models

@@ -66,8 +66,8 @@ struct StateDict {
   std::vector<Item> items;  // in the file's order
   std::vector<ParameterName> parameter_names;
 
-  const Tensor* find(std::string_view name) const;     // nullptr when there is no tensor of that name
-  const Tensor& at(std::string_view name) const;       // an Error when there is none
+  const Tensor* find(std::string_view name) const;    // nullptr when there is no tensor of that name
+  const Tensor& at(std::string_view name) const;      // an Error when there is none
   void set(std::string_view name, StateValue value);  // replaces, or adds at the end
 };
 

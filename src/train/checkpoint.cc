@@ -91,8 +91,8 @@ bool is_whole(const fs::path& parameters) try {
   if (!file_exists(parameters) || !file_exists(optimizer)) return false;
   const StateDict state = load_state_dict(optimizer);
   const StateMap* octet = octet_entry(state);
-  return octet && entry<std::int64_t>(*octet, "parameters", optimizer) ==
-                      fingerprint(load_state_dict(parameters));
+  return octet &&
+         entry<std::int64_t>(*octet, "parameters", optimizer) == fingerprint(load_state_dict(parameters));
 } catch (const Error&) {
   return false;
 }

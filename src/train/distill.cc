@@ -206,7 +206,8 @@ class Distiller {
     const fs::path folder = options_.output_dir;
     make_directory(folder);
     AtomicFiles files;
-    add_model(files, graph, folder, {.model_file = options_.save_model_filename, .weights_file = options_.save_params_filename});
+    add_model(files, graph, folder,
+              {.model_file = options_.save_model_filename, .weights_file = options_.save_params_filename});
     files.add(folder / "deploy.yaml", write_deploy_yaml(options_.transforms, options_.save_model_filename,
                                                         options_.save_params_filename));
     files.commit();

@@ -10,8 +10,7 @@ std::filesystem::path export_quantized(const Network& network, const std::filesy
   models::to_inference(graph, /*softmax=*/true);
   AtomicFiles files;
   for (const std::string stem : {"qat_inference", "inference"})
-    add_model(files, graph, folder,
-              {.model_file = stem + ".pdmodel", .weights_file = stem + ".pdiparams"});
+    add_model(files, graph, folder, {.model_file = stem + ".pdmodel", .weights_file = stem + ".pdiparams"});
   files.commit();
   return folder / "qat_inference.pdmodel";
 }

@@ -202,8 +202,7 @@ TEST(TrainCheckpoint, TheHeadMayBeOfAnotherNumberOfClasses) {
   const TempDir dir;
   Training run;
   save(dir / "latest", run);
-  EXPECT_EQ(models::num_classes_of(load_state_dict(dir / "latest.pdparams"), "resnet18", "latest"),
-            3);
+  EXPECT_EQ(models::num_classes_of(load_state_dict(dir / "latest.pdparams"), "resnet18", "latest"), 3);
   Graph graph = tiny_graph(5);
   EXPECT_TRUE(load(graph, dir / "latest.pdparams", kNames, true));
   EXPECT_THAT(error_of([&] { load(graph, dir / "latest.pdparams", kNames, false); }), HasSubstr("fc.weight"));

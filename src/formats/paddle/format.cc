@@ -58,8 +58,8 @@ std::optional<ModelPaths> recognise(const fs::path& path, const LoadOptions& opt
   const bool is_named = model.extension() == ".pdmodel" || model.filename() == "__model__";
   if (!is_named && (!fs::is_regular_file(whole_file(model)) || !begins_like_program(model)))
     return std::nullopt;
-  const fs::path weights = options.weights_file.empty() ? weights_beside(model)
-                                                        : model.parent_path() / options.weights_file;
+  const fs::path weights =
+      options.weights_file.empty() ? weights_beside(model) : model.parent_path() / options.weights_file;
   if (!options.weights_file.empty() && !file_exists(weights)) fail("{}: no such file", weights.string());
   return ModelPaths{model, weights};
 }

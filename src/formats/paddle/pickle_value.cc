@@ -53,8 +53,12 @@ class Converter {
     return copy(value.text);
   }
   StateValue::Data to_data(const Blob& value, int) { return StateBytes{copy(as_text(value.bytes))}; }
-  StateValue::Data to_data(const Tuple& value, int depth) { return StateTuple{convert_all(value.items, depth)}; }
-  StateValue::Data to_data(const List& value, int depth) { return StateList{convert_all(value.items, depth)}; }
+  StateValue::Data to_data(const Tuple& value, int depth) {
+    return StateTuple{convert_all(value.items, depth)};
+  }
+  StateValue::Data to_data(const List& value, int depth) {
+    return StateList{convert_all(value.items, depth)};
+  }
   StateValue::Data to_data(const Dict& value, int depth) {
     StateMap dict;
     std::unordered_set<std::string_view> names;
@@ -74,7 +78,9 @@ class Converter {
   StateValue::Data to_data(const Function&, int) {
     fail("{}: this pickle holds a function, not a value", where_);
   }
-  StateValue::Data to_data(const NumpyType&, int) { fail("{}: this pickle holds a type, not a value", where_); }
+  StateValue::Data to_data(const NumpyType&, int) {
+    fail("{}: this pickle holds a type, not a value", where_);
+  }
 
   std::vector<StateValue> convert_all(const std::vector<Ref>& items, int depth) {
     std::vector<StateValue> values;

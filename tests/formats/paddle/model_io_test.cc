@@ -197,8 +197,7 @@ TEST(ModelIo, SaysWhatIsWrong) {
   EXPECT_THAT(message(), HasSubstr("no model in this directory"));
   write_file(dir / "a.pdmodel", foreign_program());
   write_file(dir / "b.pdmodel", foreign_program());
-  EXPECT_THAT(message(),
-              HasSubstr("several models (a.pdmodel, b.pdmodel); name the file of one"));
+  EXPECT_THAT(message(), HasSubstr("several models (a.pdmodel, b.pdmodel); name the file of one"));
   EXPECT_EQ(find_model(dir.path(), {"b.pdmodel", ""}).weights, dir / "b.pdiparams");
   write_file(dir / "__model__", "hello");
   EXPECT_THAT(message(), HasSubstr("__model__: not a Paddle model"));

@@ -75,7 +75,8 @@ TEST(Pickle, ReadsParametersOfEveryProtocol) {
 TEST(Pickle, ReadsNestedValues) {
   StateValue value = parse(samples::kNested4);
   StateValue state{get<StateMap>(value, "state")};
-  StateTuple named = get<StateTuple>(state, "w");  // Paddle saves the tensors inside collections with their names
+  StateTuple named =
+      get<StateTuple>(state, "w");  // Paddle saves the tensors inside collections with their names
   ASSERT_EQ(named.items.size(), 2u);
   EXPECT_EQ(get<std::string>(named.items[0]), "linear_0.w_0");
   Tensor weight = get<Tensor>(named.items[1]).aligned();

@@ -120,7 +120,8 @@ TEST(StateDict, RefusesTwoItemsOfOneName) {
 // Holds before, w@@.0, w@@.1 and after, and says that w is made of the slices.
 StateValue split(std::vector<StateValue> slices, std::vector<StateValue> shape) {
   StateMap how, splits, dict;
-  how.entries = {{{"OriginShape"s}, {StateTuple{std::move(shape)}}}, {{"slices"s}, {StateList{std::move(slices)}}}};
+  how.entries = {{{"OriginShape"s}, {StateTuple{std::move(shape)}}},
+                 {{"slices"s}, {StateList{std::move(slices)}}}};
   splits.entries = {{{"w"s}, {how}}};
   dict.entries = {{{"before"s}, {}},
                   {{"w@@.0"s}, {Tensor::of<float>({4}, {0, 1, 2, 3})}},
