@@ -226,7 +226,13 @@ NewOp write_node(const Graph& graph, const Node& node) {
 }
 
 std::string written_type(const Graph& graph, const Node& node) {
-  return row_to_write(node.op) ? write_node(graph, node).type : node.op;
+  const OpMap* row = row_to_write(node.op);
+  if (!row) return node.op;
+  try {
+    return write_node(graph, node).type;  // a row may change it, by the node's attributes
+  } catch (const Error&) {
+    return std::string(row->paddle);
+  }
 }
 
 bool has_type(std::string_view type) {
