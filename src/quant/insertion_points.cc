@@ -69,7 +69,8 @@ class Finder {
       for (const std::string& name : options_.skip_tensors)
         if (id != kNoValue && graph_.value(id).name == name) return note(name);
     for (const std::string& glob : options_.keep_float) {
-      if (matches(glob, op_type(graph_, node)) || matches(glob, own_name(node))) return note(glob);
+      if (matches(glob, op_type(graph_, node))) return note(glob);
+      if (!own_name(node).empty() && matches(glob, own_name(node))) return note(glob);
       for (ValueId id : node.outputs)
         if (id != kNoValue && matches(glob, graph_.value(id).name)) return note(glob);
       if (ValueId id = biased(node); id != kNoValue && matches(glob, graph_.value(id).name))

@@ -1,5 +1,6 @@
 #include "train/setup.h"
 
+#include "formats/format.h"
 #include "models/inference_model.h"
 #include "models/models.h"
 #include "models/names.h"

@@ -1,4 +1,5 @@
 #pragma once
+#include "formats/format.h"
 #include "models/models.h"
 #include "models/names.h"
 #include "support/pictures.h"

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "base/error.h"
+#include "formats/format.h"
 #include "models/models.h"
 #include "models/names.h"
 
