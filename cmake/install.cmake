@@ -1,8 +1,9 @@
-# `cmake --install build/release --prefix P`: the program, the library, and what find_package(octet) needs.
+# `cmake --install build/release --prefix P`: the program, the libraries, and what find_package(octet) needs.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
 install(TARGETS octet_program octet EXPORT octetTargets)
+install(TARGETS octet_vision EXPORT octetVisionTargets)
 if(TARGET octet_mpi)
   install(TARGETS octet_mpi LIBRARY DESTINATION lib/octet)
 endif()
@@ -15,6 +16,7 @@ write_basic_package_version_file(octetConfigVersion.cmake COMPATIBILITY SameMino
 install(FILES ${CMAKE_BINARY_DIR}/octetConfig.cmake ${CMAKE_BINARY_DIR}/octetConfigVersion.cmake
   DESTINATION ${octet_cmake_dir})
 install(EXPORT octetTargets NAMESPACE octet:: DESTINATION ${octet_cmake_dir})
+install(EXPORT octetVisionTargets NAMESPACE octet:: DESTINATION ${octet_cmake_dir})
 
 # The program itself knows its commands and flags, so the completions are made here, where each shell looks for them.
 foreach(completion IN ITEMS bash:bash-completion/completions/octet zsh:zsh/site-functions/_octet

@@ -42,18 +42,17 @@ Inputs pickles() {
   Inputs inputs = {samples::kParams2,    samples::kParams3, samples::kParams4,
                    samples::kOptimizer4, samples::kNested4, samples::kFortran5};
   TempDir dir;
-  paddle::StateDict state;
+  StateDict state;
   state.set("flag", {true});
-  state.set("bytes", {pickle::PyBytes{"abc"}});
+  state.set("bytes", {StateBytes{"abc"}});
   state.set("w@@.0", {Tensor::of<std::int8_t>({2}, {1, 2})});
   state.set("w@@.1", {Tensor::of<std::int8_t>({1}, {3})});
-  pickle::PyDict how, splits;
-  how.entries = {
-      {{std::string("OriginShape")}, {pickle::PyTuple{{{std::int64_t{3}}}}}},
-      {{std::string("slices")}, {pickle::PyList{{{std::string("w@@.0")}, {std::string("w@@.1")}}}}}};
+  StateMap how, splits;
+  how.entries = {{{std::string("OriginShape")}, {StateTuple{{{std::int64_t{3}}}}}},
+                 {{std::string("slices")}, {StateList{{{std::string("w@@.0")}, {std::string("w@@.1")}}}}}};
   splits.entries = {{{std::string("w")}, {how}}};
   state.set("UnpackBigParamInfor@@", {splits});
-  paddle::save_state_dict(dir / "x", state);
+  save_state_dict(dir / "x", state);
   inputs.push_back(read_file(dir / "x"));
   return inputs;
 }

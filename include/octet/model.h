@@ -16,10 +16,17 @@ struct TensorInfo {
   std::vector<std::int64_t> shape;  // -1 where only a run decides
 };
 
-// Which files of a directory make the model. Empty: found by their names.
-struct ModelFiles {
-  std::string model_filename;   // "inference.pdmodel", "__model__", ...
-  std::string params_filename;  // "inference.pdiparams", "__params__", ...
+// Which files make the model, when there are several models in a directory, or when parameters are in a file
+// of another name. Empty: found by their names.
+struct LoadOptions {
+  std::string model_file;    // in the directory
+  std::string weights_file;  // beside the model's, or an absolute path
+};
+
+// How a model is written. Empty: as the format usually calls its files.
+struct SaveOptions {
+  std::string format = "paddle";
+  std::string model_file, weights_file;
 };
 
 // A model in memory. Copies share it; it does not change.
@@ -28,13 +35,13 @@ struct ModelFiles {
 //   model.save("copy");
 class Model {
  public:
-  // `path` is a directory or a model file. The parameters are mapped, not copied.
-  static Model load(const std::string& path, const ModelFiles& files = {});
+  // `path` is a directory, a model file, or the beginning of its name ("dir/inference"); its content tells
+  // the format. The parameters are mapped, not copied.
+  static Model load(const std::string& path, const LoadOptions& options = {});
   explicit Model(std::shared_ptr<const Graph> graph);
 
-  // Writes the model into `directory`, which is made if need be; default names inference.pdmodel,
-  // inference.pdiparams.
-  void save(const std::string& directory, const ModelFiles& files = {}) const;
+  // Writes the model into `directory`, which is made if need be.
+  void save(const std::string& directory, const SaveOptions& options = {}) const;
 
   std::vector<TensorInfo> inputs() const;
   std::vector<TensorInfo> outputs() const;

@@ -161,6 +161,12 @@ void AtomicFiles::commit() {
   files_.clear();
 }
 
+void save_file(const fs::path& path, std::string_view text) {
+  AtomicFiles file;
+  file.add(path, text);
+  file.commit();
+}
+
 void make_directory(const std::filesystem::path& path) {
   std::error_code error;
   std::filesystem::create_directories(path, error);

@@ -37,13 +37,16 @@ class MappedFile {
   std::size_t size_ = 0;
 };
 
-// Files that appear together or not at all: each is written under a temporary name beside its final one;
-// commit() syncs and renames them. Destroyed without commit(), it removes what it wrote.
+// Files that belong together: after commit() all of them are new. Whenever the process is killed, those who
+// open them with MappedFile find all old or all new ones (base/journal.h says how; it holds for the files of
+// one folder). Destroyed without commit(), it removes what it wrote.
 //
 //   AtomicFiles out;
-//   out.begin(dir / "inference.pdmodel"); out.write(program);
 //   out.begin(dir / "inference.pdiparams"); for (...) out.write(record);
+//   out.add(dir / "inference.pdmodel", program);
 //   out.commit();
+//
+// Links are followed. What is no regular file, such as /dev/null or a pipe, is not replaced but written to.
 class AtomicFiles {
  public:
   AtomicFiles();
@@ -52,8 +55,12 @@ class AtomicFiles {
   AtomicFiles& operator=(const AtomicFiles&) = delete;
 
   void begin(const std::filesystem::path& path);
-  void write(Bytes bytes);
+  void write(Bytes bytes);  // to the file that was begun last
   void write(std::string_view text) { write(as_bytes(text)); }
+  void add(const std::filesystem::path& path, std::string_view text) {
+    begin(path);
+    write(text);
+  }
   void commit();
 
  private:
@@ -61,6 +68,9 @@ class AtomicFiles {
   void finish_current();
   std::vector<File> files_;
 };
+
+// A file alone, whole or as it was.
+void save_file(const std::filesystem::path& path, std::string_view text);
 
 // The directory `path`, and those above it, where they are missing.
 void make_directory(const std::filesystem::path& path);

@@ -243,10 +243,7 @@ void write_json(const std::string& file, const std::vector<Subject>& subjects, c
                                 {"macs", step.macs}});
     list.push_back(std::move(json));
   }
-  AtomicFiles out;
-  out.begin(file);
-  out.write(list.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
-  out.commit();
+  save_file(file, list.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
 }
 
 int bench(const Options& options) {

@@ -7,7 +7,7 @@
 #include "cli/model_flags.h"
 #include "cli/output.h"
 #include "cli/tensors.h"
-#include "formats/paddle/model_io.h"
+#include "formats/format.h"
 
 namespace octet::cli {
 
@@ -18,7 +18,7 @@ namespace fs = std::filesystem;
 struct Options {
   ModelFlags model;
   std::string output;
-  ModelFiles save = {"inference.pdmodel", "inference.pdiparams"};
+  SaveOptions save = {.model_file = "inference.pdmodel", .weights_file = "inference.pdiparams"};
 };
 
 void report(const fs::path& path) {
@@ -38,7 +38,7 @@ std::string rename_in_line(const std::string& line, const std::string& key, cons
 
 // The preprocessing belongs to the model. The file may say how the model's files are called; the rest stays
 // as it is.
-bool copy_deploy_yaml(AtomicFiles& files, const paddle::ModelPaths& from, const paddle::ModelPaths& to) {
+bool copy_deploy_yaml(AtomicFiles& files, const ModelPaths& from, const ModelPaths& to) {
   fs::path source = from.model.parent_path() / "deploy.yaml", target = to.model.parent_path() / "deploy.yaml";
   std::error_code error;
   if (!fs::is_regular_file(whole_file(source), error)) return false;
@@ -47,30 +47,28 @@ bool copy_deploy_yaml(AtomicFiles& files, const paddle::ModelPaths& from, const 
     std::size_t end = std::min(text.find('\n', at), text.size());
     std::string line = text.substr(at, end - at);
     line = rename_in_line(line, "model", from.model.filename(), to.model.filename());
-    line = rename_in_line(line, "params", from.params.filename(), to.params.filename());
+    line = rename_in_line(line, "params", from.weights.filename(), to.weights.filename());
     result += line;
     if (end < text.size()) result += '\n';
     at = end + 1;
   }
-  files.begin(target);
-  files.write(result);
+  files.add(target, result);
   return true;
 }
 
 int convert(const Options& options) {
-  check_saved_names(options.save.model_filename, options.save.params_filename);
-  paddle::ModelPaths from = paddle::find_model(options.model.path, options.model.files);
+  check_saved_names(options.save.model_file, options.save.weights_file);
+  ModelPaths from = find_model(options.model.path, options.model.files);
   fs::path directory = options.output;
-  paddle::ModelPaths to = {directory / options.save.model_filename, directory / options.save.params_filename};
   // Over its own files too: they are replaced whole, while the old ones stay mapped.
   const Model model = Model::load(options.model.path, options.model.files);
   make_directory(directory);
   AtomicFiles files;
-  paddle::add_model(files, *model.graph(), to);
+  const ModelPaths to = add_model(files, *model.graph(), directory, options.save);
   const bool has_deploy_yaml = copy_deploy_yaml(files, from, to);
   files.commit();
   report(to.model);
-  report(to.params);
+  report(to.weights);
   if (has_deploy_yaml) report(directory / "deploy.yaml");
   return 0;
 }
@@ -82,8 +80,8 @@ std::function<int()> declare_convert(Args& args) {
   add_model_flags(args, &options->model);
   args.group("Output");
   args.add("output", &options->output, "DIR", "the directory to write to; made if need be").required = true;
-  args.add("save-model-filename", &options->save.model_filename, "NAME", "the program's file");
-  args.add("save-params-filename", &options->save.params_filename, "NAME", "the parameters' file");
+  args.add("save-model-filename", &options->save.model_file, "NAME", "the program's file");
+  args.add("save-params-filename", &options->save.weights_file, "NAME", "the parameters' file");
   args.note(
       "What octet does not change is written as it was read, byte for byte, including ops it doesn't know. A "
       "deploy.yaml beside the model goes along. Files appear whole or not at all.");

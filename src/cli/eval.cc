@@ -15,7 +15,7 @@
 #include "cli/stopwatch.h"
 #include "cli/tensors.h"
 #include "data/loader.h"
-#include "formats/paddle/model_files.h"
+#include "formats/format.h"
 #include "tasks/task.h"
 
 namespace octet::cli {
@@ -34,9 +34,9 @@ struct Options {
 };
 
 std::uint64_t bytes_on_disk(const ModelFlags& model) {
-  const paddle::ModelPaths paths = paddle::find_model(model.path, model.files);
+  const ModelPaths paths = find_model(model.path, model.files);
   std::uint64_t bytes = 0;
-  for (const auto& path : {paths.model, paths.params}) {
+  for (const auto& path : {paths.model, paths.weights}) {
     std::error_code error;
     const std::uintmax_t size = std::filesystem::file_size(path, error);
     if (!error) bytes += size;
@@ -212,10 +212,7 @@ class Evaluation {
                        {"threads", pool_.threads()},
                        {"isa", config_.isa()},
                        {"models", models}};
-    AtomicFiles out;
-    out.begin(options_.json);
-    out.write(json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
-    out.commit();
+    save_file(options_.json, json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
   }
 
   const Options& options_;
@@ -238,9 +235,8 @@ std::function<int()> declare_eval(Args& args) {
   args.group("Baseline");
   args.add("baseline", &options->baseline.path, "MODEL",
            "a model to hold this one against, on the same pictures; prints a table");
-  args.add("baseline-model-filename", &options->baseline.files.model_filename, "NAME", "its program's file");
-  args.add("baseline-params-filename", &options->baseline.files.params_filename, "NAME",
-           "its parameters' file");
+  args.add("baseline-model-filename", &options->baseline.files.model_file, "NAME", "its program's file");
+  args.add("baseline-params-filename", &options->baseline.files.weights_file, "NAME", "its parameters' file");
   args.group("Data");
   Flag& data =
       args.add("data-dir", &options->data_dir, "FILE_OR_DIR",

@@ -8,7 +8,7 @@
 #include "data/classification.h"
 #include "data/deploy_yaml.h"
 #include "data/transforms/resize.h"
-#include "formats/paddle/model_io.h"
+#include "formats/format.h"
 #include "models/inference.h"
 #include "models/inference_model.h"
 #include "models/models.h"
@@ -41,7 +41,7 @@ struct Options {
 Graph load_network(const Options& options, const fs::path& checkpoint) {
   const std::string source = checkpoint.string();
   const bool is_imported = !options.model_dir.empty();
-  paddle::StateDict state = paddle::load_state_dict(checkpoint);
+  StateDict state = load_state_dict(checkpoint);
   Graph graph;
   models::ReadResult result;
   if (is_imported) {
@@ -83,9 +83,8 @@ int export_model(const Options& options) {
   models::to_inference(graph, !options.no_softmax);
   make_directory(directory);
   AtomicFiles files;
-  paddle::add_model(files, graph, {directory / program, directory / params});
-  files.begin(directory / "deploy.yaml");
-  files.write(write_deploy_yaml(transforms, program, params));
+  add_model(files, graph, directory, {.model_file = program, .weights_file = params});
+  files.add(directory / "deploy.yaml", write_deploy_yaml(transforms, program, params));
   files.commit();
   for (const std::string& name : {program, params, std::string("deploy.yaml")})
     say("wrote {} ({})\n", printable((directory / name).string()),

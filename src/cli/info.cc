@@ -11,7 +11,7 @@
 #include "cli/output.h"
 #include "cli/shapes.h"
 #include "cli/tensors.h"
-#include "formats/paddle/model_files.h"
+#include "formats/format.h"
 #include "kernels/dispatch.h"
 #include "octet/version.h"
 #include "runtime/plan.h"
@@ -79,9 +79,9 @@ std::uint64_t file_bytes(const std::filesystem::path& path) {
   return error ? 0 : bytes;
 }
 
-void show_model_json(const Model& model, const paddle::ModelPaths& paths, const ModelSummary& summary) {
+void show_model_json(const Model& model, const ModelPaths& paths, const ModelSummary& summary) {
   Json json;
-  for (const auto& path : {paths.model, paths.params})
+  for (const auto& path : {paths.model, paths.weights})
     if (!path.empty()) json["files"].push_back({{"path", path.string()}, {"bytes", file_bytes(path)}});
   json["inputs"] = to_json(model.inputs());
   json["outputs"] = to_json(model.outputs());
@@ -100,9 +100,9 @@ void show_model_json(const Model& model, const paddle::ModelPaths& paths, const 
   print_json(json);
 }
 
-void show_model_text(const Model& model, const paddle::ModelPaths& paths, const ModelSummary& summary) {
+void show_model_text(const Model& model, const ModelPaths& paths, const ModelSummary& summary) {
   say("files:\n");
-  for (const auto& path : {paths.model, paths.params})
+  for (const auto& path : {paths.model, paths.weights})
     if (!path.empty()) say("  {} ({})\n", printable(path.string()), format_bytes(file_bytes(path)));
   show_tensors("inputs", model.inputs());
   show_tensors("outputs", model.outputs());
@@ -154,7 +154,7 @@ void show_model(const Options& options) {
   Model model = Model::load(options.model.path, options.model.files);
   if (options.plan) return show_plan(model, options);
   if (options.graph) return write_output(model.dump());
-  paddle::ModelPaths paths = paddle::find_model(options.model.path, options.model.files);
+  ModelPaths paths = find_model(options.model.path, options.model.files);
   ModelSummary summary = summarize(*model.graph());
   if (options.json)
     show_model_json(model, paths, summary);

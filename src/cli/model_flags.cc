@@ -27,10 +27,10 @@ std::string requested_gpu(const RuntimeFlags& flags) {
 
 void add_file_flags(Args& args, ModelFlags* flags) {
   args.add(
-      "model-filename", &flags->files.model_filename, "NAME",
+      "model-filename", &flags->files.model_file, "NAME",
       "the program's file in the directory; without it inference.pdmodel, model.pdmodel, __model__ or the "
       "only *.pdmodel");
-  args.add("params-filename", &flags->files.params_filename, "NAME",
+  args.add("params-filename", &flags->files.weights_file, "NAME",
            "the parameters' file; without it the one that belongs to the program");
 }
 

@@ -11,7 +11,7 @@ namespace octet::cli {
 
 struct ModelFlags {
   std::string path;
-  ModelFiles files;
+  LoadOptions files;
 };
 
 // `--model_filename` and `--params_filename`; add_model_flags also the model itself, as `--NAME`, and under

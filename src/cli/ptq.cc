@@ -15,7 +15,7 @@
 #include "cli/preprocess_flags.h"
 #include "data/deploy_yaml.h"
 #include "data/loader.h"
-#include "formats/paddle/model_io.h"
+#include "formats/format.h"
 #include "quant/ptq.h"
 
 namespace octet::cli {
@@ -216,12 +216,11 @@ int run(Options& options) {
   fs::path folder(options.output);
   make_directory(folder);
   AtomicFiles files;
-  paddle::add_model(files, *quantized->graph(), {folder / options.model_name, folder / options.params_name});
-  files.begin(folder / "deploy.yaml");
-  files.write(write_deploy_yaml(transforms, options.model_name, options.params_name));
-  files.begin(folder / "ptq_report.json");
+  add_model(files, *quantized->graph(), folder,
+            {.model_file = options.model_name, .weights_file = options.params_name});
+  files.add(folder / "deploy.yaml", write_deploy_yaml(transforms, options.model_name, options.params_name));
   constexpr auto kReplace = nlohmann::json::error_handler_t::replace;  // names may hold anything
-  files.write(to_json(report, options).dump(1, ' ', false, kReplace) + "\n");
+  files.add(folder / "ptq_report.json", to_json(report, options).dump(1, ' ', false, kReplace) + "\n");
   files.commit();
   print_report(report, options.worst);
   auto bytes = [](const fs::path& path) { return static_cast<double>(fs::file_size(path)); };

@@ -25,8 +25,8 @@ train::DistillOptions options_of(const QatFlags& flags) {
   train::DistillOptions distill = flags.distill;
   check_saved_names(distill.save_model_filename, distill.save_params_filename);
   distill.model = flags.model.path;
-  distill.model_filename = flags.model.files.model_filename;
-  distill.params_filename = flags.model.files.params_filename;
+  distill.model_filename = flags.model.files.model_file;
+  distill.params_filename = flags.model.files.weights_file;
   distill.transforms = transforms_of(flags.preprocess, flags.model.path, distill.transforms);
   distill.threads = flags.threads.value_or(0);
   distill.seed = static_cast<std::uint64_t>(flags.seed);

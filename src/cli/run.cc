@@ -64,16 +64,20 @@ int run(const Options& options) {
   }
   predictor->run();
 
+  AtomicFiles files;
+  std::string wrote;
   for (const std::string& name : output_names) {
     Tensor tensor = fetch(*predictor->get_output_handle(name));
     if (outputs.empty()) print_summary(name, tensor);
     for (const Binding& output : outputs) {
       if (output.name != name) continue;
-      save_npy(output.file, tensor);
-      say("wrote {}: {} = {}\n", printable(output.file), printable(name),
-          describe(tensor.dtype(), tensor.shape()));
+      add_npy(files, output.file, tensor);
+      wrote += fmt::format("wrote {}: {} = {}\n", printable(output.file), printable(name),
+                           describe(tensor.dtype(), tensor.shape()));
     }
   }
+  files.commit();
+  say("{}", wrote);
   return 0;
 }
 

@@ -108,10 +108,7 @@ int run(const Options& options, const tipc::Config& config) {
   say("{} commands: {} ran successfully, {} failed, {} skipped; {}\n", results.size(), passed, failed,
       skipped, printable((plan.folder / "results_python.log").string()));
   if (!options.junit.empty()) {
-    AtomicFiles out;
-    out.begin(options.junit);
-    out.write(tipc::to_junit(plan, results));
-    out.commit();
+    save_file(options.junit, tipc::to_junit(plan, results));
   }
   if (stop_signal != 0) return 128 + stop_signal;
   return failed > 0 ? 1 : 0;

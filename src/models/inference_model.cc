@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/error.h"
-#include "formats/paddle/model_io.h"
+#include "formats/format.h"
 #include "graph/op_table.h"
 
 namespace octet::models {
@@ -17,8 +17,8 @@ bool hands_on(const Node& node) {
 
 }  // namespace
 
-InferenceModel load_inference_model(const std::string& path, const ModelFiles& files) {
-  InferenceModel model{.graph = paddle::load_model(paddle::find_model(path, files))};
+InferenceModel load_inference_model(const std::string& path, const LoadOptions& options) {
+  InferenceModel model{.graph = octet::load_model(path, options)};
   Graph& graph = model.graph;
   if (is_quantized(graph)) fail("{}: the model is quantized already; start from its float version", path);
   if (graph.inputs.size() != 1)

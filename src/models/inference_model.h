@@ -13,6 +13,6 @@ struct InferenceModel {
 };
 
 // An Error when the model is quantized already, or has several inputs.
-InferenceModel load_inference_model(const std::string& path, const ModelFiles& files = {});
+InferenceModel load_inference_model(const std::string& path, const LoadOptions& options = {});
 
 }  // namespace octet::models

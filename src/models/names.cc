@@ -10,7 +10,6 @@ namespace octet::models {
 
 namespace {
 
-using paddle::StateDict;
 namespace fs = std::filesystem;
 
 // "features.0.0.weight" is "features.0.0" and "weight".
@@ -244,7 +243,7 @@ ReadResult read_parameters(Graph& graph, const StateDict& state, std::string_vie
   return result;
 }
 
-void read_parameters_by_name(Graph& graph, const paddle::StateDict& state, std::string_view source) {
+void read_parameters_by_name(Graph& graph, const StateDict& state, std::string_view source) {
   for (Value& value : graph.values) {
     if (!value.is_constant() || value.dtype != DType::kFloat32) continue;
     const Tensor* tensor = state.find(value.name);

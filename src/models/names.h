@@ -5,8 +5,8 @@
 #include <string_view>
 #include <vector>
 
-#include "formats/paddle/state_dict.h"
 #include "graph/graph.h"
+#include "tensor/state_dict.h"
 
 // Checkpoints (*.pdparams) of the zoo's networks. There are two ways to name parameters: that of the
 // reference pipeline, which is torchvision's and the graph's, and that of paddle.vision. They differ for
@@ -27,7 +27,7 @@ std::filesystem::path find_checkpoint(const std::filesystem::path& path);
 
 // For how many classes the checkpoint was trained; an Error that starts with `source` when it has no last
 // layer as `model` has it.
-std::int64_t num_classes_of(const paddle::StateDict& state, std::string_view model, std::string_view source);
+std::int64_t num_classes_of(const StateDict& state, std::string_view model, std::string_view source);
 
 enum class Head : std::uint8_t {
   kMustFit,
@@ -41,19 +41,18 @@ struct ReadResult {
 
 // Fills the graph's parameters from a checkpoint in either naming; they may be views of the checkpoint's
 // file. An Error that starts with `source` and says which parameters are missing or have another shape.
-ReadResult read_parameters(Graph& graph, const paddle::StateDict& state, std::string_view model,
+ReadResult read_parameters(Graph& graph, const StateDict& state, std::string_view model,
                            std::string_view source, Head head = Head::kMustFit);
 
 // The same for any graph, by the names of its own constants, with copies of the tensors.
-void read_parameters_by_name(Graph& graph, const paddle::StateDict& state, std::string_view source);
+void read_parameters_by_name(Graph& graph, const StateDict& state, std::string_view source);
 
 // For who expects a checkpoint to hold nothing else: an Error when there are unused tensors.
-void check_all_used(const ReadResult& result, const paddle::StateDict& state, std::string_view model,
+void check_all_used(const ReadResult& result, const StateDict& state, std::string_view model,
                     std::string_view source);
 
 // The graph's constants in the network's order, with the names that Paddle's own network gives to its
 // variables (conv2d_0.w_0). Tensors are shared with the graph.
-paddle::StateDict to_state_dict(const Graph& graph, std::string_view model,
-                                Naming naming = Naming::kReference);
+StateDict to_state_dict(const Graph& graph, std::string_view model, Naming naming = Naming::kReference);
 
 }  // namespace octet::models

@@ -8,8 +8,7 @@ namespace {
 
 ValueId find(const Graph& graph, const std::string& name) {
   ValueId id = graph.find_value(name);
-  if (id == kNoValue)
-    fail("{}: the model has no tensor of this name; `octet info MODEL --graph` lists them", name);
+  if (id == kNoValue) fail("{}: the model has no tensor of this name; its graph, as text, lists them", name);
   return id;
 }
 

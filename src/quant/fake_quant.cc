@@ -55,20 +55,20 @@ struct Inserter {
   }
 };
 
-float number(const paddle::StateDict& state, const std::string& name) {
+float number(const StateDict& state, const std::string& name) {
   const Tensor tensor = state.at(name).aligned();
   if (tensor.size() < 1) fail("{} is empty", name);
   return tensor.cast(DType::kFloat32).data<float>()[0];
 }
 
-int bits_in(const paddle::StateDict& state, const std::string& name) {
+int bits_in(const StateDict& state, const std::string& name) {
   const auto bits = static_cast<int>(number(state, name));
   if (bits < 2 || bits > 8) fail("{} is {}, expected 2 to 8", name, bits);
   return bits;
 }
 
 // What a checkpoint says of a layer.
-FakeQuantLayer layer_in(const paddle::StateDict& state, const std::string& name, std::int64_t channels) {
+FakeQuantLayer layer_in(const StateDict& state, const std::string& name, std::int64_t channels) {
   const std::string input = name + kInput, weight = name + kWeight;
   const bool has_alpha = state.find(name + kAlpha) != nullptr,
              has_average = state.find(input + "._state") != nullptr;
@@ -137,7 +137,7 @@ void insert_fake_quant(Graph& graph, const std::vector<FakeQuantLayer>& layers) 
   graph.nodes = std::move(inserter.nodes);
 }
 
-bool read_fake_quant(Graph& graph, const paddle::StateDict& state) {
+bool read_fake_quant(Graph& graph, const StateDict& state) {
   std::vector<FakeQuantLayer> layers;
   for (int i = 0; i < static_cast<int>(graph.nodes.size()); ++i) {
     const Node& node = graph.nodes[static_cast<std::size_t>(i)];
@@ -162,7 +162,7 @@ bool read_fake_quant(Graph& graph, const paddle::StateDict& state) {
   return !layers.empty();
 }
 
-void write_fake_quant(const Graph& graph, paddle::StateDict& state) {
+void write_fake_quant(const Graph& graph, StateDict& state) {
   for (const auto& [node, input, weight] : trained_layers(graph)) {
     const std::string name = layer_name(graph.value(weight->inputs[0]).name);
     const auto set = [&](const std::string& entry, const Node& from, std::size_t slot) {

@@ -2,7 +2,7 @@
 #include <string>
 #include <vector>
 
-#include "formats/paddle/state_dict.h"
+#include "tensor/state_dict.h"
 #include "graph/graph.h"
 
 // Quantization that is trained lives in the graph: fake_quant nodes (docs/ops.md) in front of the input and
@@ -37,10 +37,10 @@ struct FakeQuantLayer {
 void insert_fake_quant(Graph& graph, const std::vector<FakeQuantLayer>& layers);
 
 // The same from the entries of a checkpoint, with their ranges. False: it is one of a float network.
-bool read_fake_quant(Graph& graph, const paddle::StateDict& state);
+bool read_fake_quant(Graph& graph, const StateDict& state);
 // Those entries, for each layer: what insert_fake_quant names, ._bits, ._moving_rate, and ._learned for
 // weights.
-void write_fake_quant(const Graph& graph, paddle::StateDict& state);
+void write_fake_quant(const Graph& graph, StateDict& state);
 
 // A layer with trained quantization: its node and its two fake_quant nodes, all of the graph.
 struct TrainedLayer {

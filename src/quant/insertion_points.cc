@@ -4,9 +4,9 @@
 
 #include "base/error.h"
 #include "base/glob.h"
+#include "formats/format.h"
 #include "graph/op_table.h"
 #include "passes/uses.h"
-#include "quant/paddle_types.h"
 
 namespace octet::quant {
 
@@ -45,7 +45,7 @@ class Finder {
 
   void check_types() const {
     for (const std::string& type : options_.op_types)
-      if (!is_paddle_type(type))
+      if (!is_op_type(type) && !find_op(type) && type != "interp")
         fail(
             "quantizable_op_type {}: octet knows no such op; the usual ones are conv2d, depthwise_conv2d, "
             "conv2d_transpose, mul, matmul, matmul_v2",
@@ -53,10 +53,15 @@ class Finder {
   }
 
   bool wanted(const Node& node) const {
-    std::string type = paddle_type(graph_, node);
+    std::string type = op_type(graph_, node);
     return std::any_of(options_.op_types.begin(), options_.op_types.end(), [&](const std::string& name) {
-      return name == type || (name == "matmul" && type == "matmul_v2");
+      return name == type || (name == "matmul" && type == "matmul_v2") || name == own_name(node);
     });
+  }
+
+  // octet's name of an op, where it means nothing else in the files that users know; "" elsewhere.
+  static std::string_view own_name(const Node& node) {
+    return is_op_type(node.op) ? std::string_view() : std::string_view(node.op);
   }
 
   bool is_kept(const Node& node) {
@@ -64,7 +69,8 @@ class Finder {
       for (const std::string& name : options_.skip_tensors)
         if (id != kNoValue && graph_.value(id).name == name) return note(name);
     for (const std::string& glob : options_.keep_float) {
-      if (matches(glob, paddle_type(graph_, node))) return note(glob);
+      if (matches(glob, op_type(graph_, node))) return note(glob);
+      if (!own_name(node).empty() && matches(glob, own_name(node))) return note(glob);
       for (ValueId id : node.outputs)
         if (id != kNoValue && matches(glob, graph_.value(id).name)) return note(glob);
       if (ValueId id = biased(node); id != kNoValue && matches(glob, graph_.value(id).name))

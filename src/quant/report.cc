@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
+#include "formats/format.h"
 #include "graph/op_table.h"
 #include "metrics/compare.h"
-#include "quant/paddle_types.h"
 #include "quant/runners.h"
 
 namespace octet::quant {
@@ -66,7 +66,7 @@ QuantizeReport make_report(const Graph& graph, const Decisions& decisions, const
   for (const Layer& layer : decisions.points.layers) {
     const ValueId input = node_of(graph, layer).inputs[0];
     LayerQuality quality = quality_of(node_of(graph, layer).outputs[0]);
-    quality.op = paddle_type(graph, node_of(graph, layer));
+    quality.op = op_type(graph, node_of(graph, layer));
     quality.input = graph.value(input).name;
     quality.algorithm = decisions.choices.at(input).method;
     quality.threshold = static_cast<double>(decisions.activations.at(input).abs_max());

@@ -1,10 +1,7 @@
 #include "octet/model.h"
 
-#include <filesystem>
-
 #include "base/error.h"
-#include "base/file.h"
-#include "formats/paddle/model_io.h"
+#include "formats/format.h"
 #include "graph/op_table.h"
 
 namespace octet {
@@ -23,17 +20,12 @@ Model::Model(std::shared_ptr<const Graph> graph) : graph_(std::move(graph)) {
   check(graph_ != nullptr, "a model needs a graph");
 }
 
-Model Model::load(const std::string& path, const ModelFiles& files) {
-  return Model(std::make_shared<const Graph>(paddle::load_model(paddle::find_model(path, files))));
+Model Model::load(const std::string& path, const LoadOptions& options) {
+  return Model(std::make_shared<const Graph>(load_model(path, options)));
 }
 
-void Model::save(const std::string& directory, const ModelFiles& files) const {
-  namespace fs = std::filesystem;
-  make_directory(directory);
-  fs::path dir(directory);
-  paddle::save_model(*graph_,
-                     {dir / (files.model_filename.empty() ? "inference.pdmodel" : files.model_filename),
-                      dir / (files.params_filename.empty() ? "inference.pdiparams" : files.params_filename)});
+void Model::save(const std::string& directory, const SaveOptions& options) const {
+  save_model(*graph_, directory, options);
 }
 
 std::vector<TensorInfo> Model::inputs() const {

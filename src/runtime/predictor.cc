@@ -141,8 +141,7 @@ class GraphPredictor : public Predictor {
 
 void check_device(const Config& config) {
   if (config.use_gpu() && !runs_on_device())
-    fail("gpu:{}: no usable CUDA device; run on the CPU with --use-gpu False (or --device cpu)",
-         config.gpu_device_id());
+    fail("gpu:{}: no usable CUDA device; run on the CPU, with disable_gpu()", config.gpu_device_id());
 }
 
 }  // namespace

@@ -252,6 +252,12 @@ Tensor load_npy(const std::filesystem::path& path) {
 }
 
 void save_npy(const std::filesystem::path& path, const Tensor& tensor) {
+  AtomicFiles files;
+  add_npy(files, path, tensor);
+  files.commit();
+}
+
+void add_npy(AtomicFiles& files, const std::filesystem::path& path, const Tensor& tensor) {
   std::string_view code = numpy_code(tensor.dtype());
   if (code.empty())
     fail("{}: a .npy file cannot hold {}; cast it to float32", path.string(), name_of(tensor.dtype()));
@@ -269,12 +275,8 @@ void save_npy(const std::filesystem::path& path, const Tensor& tensor) {
 
   std::string prefix(kMagic);
   prefix += {1, 0, static_cast<char>(header.size() & 255), static_cast<char>(header.size() >> 8)};
-  AtomicFiles out;
-  out.begin(path);
-  out.write(prefix);
-  out.write(header);
-  out.write(tensor.bytes());
-  out.commit();
+  files.add(path, prefix + header);
+  files.write(tensor.bytes());
 }
 
 }  // namespace octet

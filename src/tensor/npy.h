@@ -20,6 +20,7 @@ Tensor read_npy(Bytes bytes, std::shared_ptr<const void> owner, std::string_view
 
 // Writes, byte for byte, the file that numpy.save writes. There is no bfloat16 in NumPy: cast it first.
 void save_npy(const std::filesystem::path& path, const Tensor& tensor);
+void add_npy(AtomicFiles& files, const std::filesystem::path& path, const Tensor& tensor);
 
 // What .npy files and pickled arrays have in common.
 //

@@ -63,10 +63,7 @@ void write_lite_data(const fs::path& folder) {
       for (int index = 0; index < kLiteClasses; ++index) {
         const fs::path path = folder / split / kNames[index] / fmt::format("{:02}.jpg", i);
         make_directory(path.parent_path());
-        AtomicFiles out;
-        out.begin(path);
-        out.write(encode_jpeg(draw_lite_picture(index, number)));
-        out.commit();
+        save_file(path, encode_jpeg(draw_lite_picture(index, number)));
       }
 }
 

@@ -50,10 +50,7 @@ class Preparation {
     }
     if (!fs::exists(demo)) {
       fs::create_directories(demo.parent_path());
-      AtomicFiles out;
-      out.begin(demo);
-      out.write(encode_jpeg(draw_lite_picture(0, 1000)));
-      out.commit();
+      save_file(demo, encode_jpeg(draw_lite_picture(0, 1000)));
       say("drew images/demo.jpg");
     }
     if (!fs::exists(fs::symlink_status(link))) {

@@ -7,7 +7,7 @@
 
 #include "base/file.h"
 #include "base/journal.h"
-#include "formats/paddle/state_dict.h"
+#include "formats/format.h"
 #include "models/names.h"
 #include "quant/fake_quant.h"
 #include "train/convert.h"
@@ -17,9 +17,6 @@ namespace octet::train {
 namespace {
 
 namespace fs = std::filesystem;
-using paddle::StateDict;
-using pickle::PyDict;
-using pickle::PyValue;
 
 constexpr std::string_view kOctet = "octet";  // the entry of *.pdopt that Paddle does not know
 
@@ -64,21 +61,21 @@ std::int64_t fingerprint(const StateDict& state) {
   return static_cast<std::int64_t>(hash >> 1);
 }
 
-PyDict dictionary(std::vector<std::pair<std::string, PyValue::Data>> entries) {
-  PyDict dict;
+StateMap dictionary(std::vector<std::pair<std::string, StateValue::Data>> entries) {
+  StateMap dict;
   for (auto& [key, data] : entries) dict.entries.push_back({{key}, {std::move(data)}});
   return dict;
 }
 
-const PyDict* octet_entry(const StateDict& state) {
+const StateMap* octet_entry(const StateDict& state) {
   for (const StateDict::Item& item : state.items)
-    if (item.name == kOctet) return item.value.get_if<PyDict>();
+    if (item.name == kOctet) return item.value.get_if<StateMap>();
   return nullptr;
 }
 
 template <class T>
-T entry(const PyDict& dict, std::string_view key, const fs::path& path) {
-  const PyValue* value = dict.find(key);
+T entry(const StateMap& dict, std::string_view key, const fs::path& path) {
+  const StateValue* value = dict.find(key);
   const T* data = value ? value->get_if<T>() : nullptr;
   if (!data) fail("{}: no {} in it; it was not written by octet train, or is damaged", path.string(), key);
   return *data;
@@ -92,10 +89,10 @@ fs::path optimizer_file(fs::path parameters) {
 bool is_whole(const fs::path& parameters) try {
   const fs::path optimizer = optimizer_file(parameters);
   if (!file_exists(parameters) || !file_exists(optimizer)) return false;
-  const StateDict state = paddle::load_state_dict(optimizer);
-  const PyDict* octet = octet_entry(state);
-  return octet && entry<std::int64_t>(*octet, "parameters", optimizer) ==
-                      fingerprint(paddle::load_state_dict(parameters));
+  const StateDict state = load_state_dict(optimizer);
+  const StateMap* octet = octet_entry(state);
+  return octet &&
+         entry<std::int64_t>(*octet, "parameters", optimizer) == fingerprint(load_state_dict(parameters));
 } catch (const Error&) {
   return false;
 }
@@ -135,8 +132,8 @@ void save_checkpoint(const fs::path& folder, const std::vector<std::string>& ste
                                  {"parameters", fingerprint(parameters)}})});
   AtomicFiles files;
   for (const std::string& stem : stems) {
-    paddle::add_state_dict(files, folder / (stem + ".pdparams"), parameters);
-    paddle::add_state_dict(files, folder / (stem + ".pdopt"), state);
+    add_state_dict(files, folder / (stem + ".pdparams"), parameters);
+    add_state_dict(files, folder / (stem + ".pdopt"), state);
   }
   files.commit();
 }
@@ -194,7 +191,7 @@ bool load_parameters(Graph& graph, const StateDict& state, const fs::path& path,
 Position load_optimizer(const fs::path& parameters, const Network& network, Optimizer& optimizer,
                         const CheckpointNames& names) {
   const fs::path path = optimizer_file(parameters);
-  const StateDict state = paddle::load_state_dict(path);
+  const StateDict state = load_state_dict(path);
   const std::map<std::string, std::string> variables = variable_names(network.graph(), names);
   const std::vector<Weight>& weights = network.parameters();
   const at::NoGradGuard no_gradients;
@@ -213,7 +210,7 @@ Position load_optimizer(const fs::path& parameters, const Network& network, Opti
     }
   }
   Position position;
-  const PyDict* octet = octet_entry(state);
+  const StateMap* octet = octet_entry(state);
   if (!octet)
     fail("{}: it does not say how far the run was; it was not written by octet train", path.string());
   position.epoch = entry<std::int64_t>(*octet, "epoch", path);

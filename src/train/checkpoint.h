@@ -38,7 +38,7 @@ std::filesystem::path find_parameters(const std::filesystem::path& path,
 
 // Fills the constants of a graph from the contents of the *.pdparams file `path`. With `new_head` the last
 // layer may be of another number of classes and then stays as it is: true is returned when it does.
-bool load_parameters(Graph& graph, const paddle::StateDict& state, const std::filesystem::path& path,
+bool load_parameters(Graph& graph, const StateDict& state, const std::filesystem::path& path,
                      const CheckpointNames& names, bool new_head);
 
 // The rest of a checkpoint, from the *.pdopt beside the *.pdparams: what the optimiser remembers, and the

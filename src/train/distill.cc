@@ -11,7 +11,7 @@
 #include "base/threads.h"
 #include "data/deploy_yaml.h"
 #include "data/loader.h"
-#include "formats/paddle/model_io.h"
+#include "formats/format.h"
 #include "models/inference.h"
 #include "models/inference_model.h"
 #include "runtime/executor.h"
@@ -206,11 +206,10 @@ class Distiller {
     const fs::path folder = options_.output_dir;
     make_directory(folder);
     AtomicFiles files;
-    paddle::add_model(files, graph,
-                      {folder / options_.save_model_filename, folder / options_.save_params_filename});
-    files.begin(folder / "deploy.yaml");
-    files.write(
-        write_deploy_yaml(options_.transforms, options_.save_model_filename, options_.save_params_filename));
+    add_model(files, graph, folder,
+              {.model_file = options_.save_model_filename, .weights_file = options_.save_params_filename});
+    files.add(folder / "deploy.yaml", write_deploy_yaml(options_.transforms, options_.save_model_filename,
+                                                        options_.save_params_filename));
     files.commit();
     reporter_.line(fmt::format("wrote {} and {}", (folder / options_.save_model_filename).string(),
                                options_.save_params_filename));

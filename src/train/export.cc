@@ -1,6 +1,6 @@
 #include "train/export.h"
 
-#include "formats/paddle/model_io.h"
+#include "formats/format.h"
 #include "models/inference.h"
 #include "tasks/task.h"
 
@@ -11,7 +11,7 @@ std::filesystem::path export_quantized(const Network& network, const std::filesy
   models::to_inference(graph, default_task().head == Head::kSoftmax);
   AtomicFiles files;
   for (const std::string stem : {"qat_inference", "inference"})
-    paddle::add_model(files, graph, {folder / (stem + ".pdmodel"), folder / (stem + ".pdiparams")});
+    add_model(files, graph, folder, {.model_file = stem + ".pdmodel", .weights_file = stem + ".pdiparams"});
   files.commit();
   return folder / "qat_inference.pdmodel";
 }

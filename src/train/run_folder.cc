@@ -9,10 +9,8 @@ void prepare_run_folder(const TrainOptions& options) {
   const std::filesystem::path folder = options.output_dir;
   make_directory(folder);
   AtomicFiles files;
-  files.begin(folder / "recipe.yaml");
-  files.write(options.recipe);
-  files.begin(folder / "deploy.yaml");
-  files.write(write_deploy_yaml(options.val_transforms));
+  files.add(folder / "recipe.yaml", options.recipe);
+  files.add(folder / "deploy.yaml", write_deploy_yaml(options.val_transforms));
   files.commit();
 }
 

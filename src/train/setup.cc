@@ -1,5 +1,6 @@
 #include "train/setup.h"
 
+#include "formats/format.h"
 #include "models/inference_model.h"
 #include "models/models.h"
 #include "models/names.h"
@@ -13,7 +14,7 @@ namespace {
 namespace fs = std::filesystem;
 
 // A network of the zoo, for as many classes as the options, the checkpoint or the data say.
-Graph build_graph(const TrainOptions& options, const paddle::StateDict& state, const fs::path& weights,
+Graph build_graph(const TrainOptions& options, const StateDict& state, const fs::path& weights,
                   std::int64_t classes_of_data, const CheckpointNames& names, Reporter& reporter) {
   const bool is_continued = !options.resume.empty() || options.test_only;
   std::int64_t classes = options.num_classes;
@@ -63,8 +64,8 @@ Start build_network(const TrainOptions& options, std::int64_t classes, at::Devic
     weights = start.checkpoint = find_checkpoint(options.resume);
   else if (!options.pretrained.empty())
     weights = find_parameters(options.pretrained, {"best", "latest"});
-  paddle::StateDict state;
-  if (!weights.empty()) state = paddle::load_state_dict(weights);
+  StateDict state;
+  if (!weights.empty()) state = load_state_dict(weights);
   Graph graph;
   if (options.model_dir.empty()) {
     graph = build_graph(options, state, weights, classes, names, reporter);

@@ -12,13 +12,6 @@
 namespace octet {
 namespace {
 
-void save_file(const std::filesystem::path& path, std::string_view text) {
-  AtomicFiles file;
-  file.begin(path);
-  file.write(text);
-  file.commit();
-}
-
 namespace fs = std::filesystem;
 using testing::error_of;
 using ::testing::HasSubstr;

@@ -105,7 +105,7 @@ TEST(Kill, PtqStatistics) {
 }
 
 TEST(Kill, Run) {
-  const std::string outputs = " --output out/a.npy";
+  const std::string outputs = " --output out/a.npy --output x=out/b.npy";
   sweep("run --model model --input x.npy" + outputs, "run --model scores --input x.npy" + outputs);
 }
 

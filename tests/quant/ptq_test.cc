@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "formats/paddle/model_io.h"
+#include "formats/format.h"
 #include "octet/predictor.h"
 #include "octet/quantize.h"
 #include "passes/passes.h"

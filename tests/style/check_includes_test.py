@@ -50,6 +50,15 @@ class CheckIncludes(unittest.TestCase):
     def test_confined_library(self):
         self.assert_caught({"src/quant/a.cc": "#include <torch/torch.h>\n"}, "src/train only")
 
+    def test_inside_of_a_format(self):
+        files = {"src/formats/paddle/a.cc": '#include "formats/paddle/b.h"\n', "src/formats/format.cc": '#include "formats/paddle/b.h"\n'}
+        self.assertEqual(self.run_on(files), (0, ""))
+        self.assert_caught({"src/runtime/a.cc": '#include "formats/paddle/b.h"\n'}, "src/runtime/a.cc", "formats/format.h")
+        self.assert_caught({"src/formats/onnx/a.cc": '#include "formats/paddle/b.h"\n'}, "src/formats/onnx/a.cc")
+
+    def test_deployed_library_without_pictures(self):
+        self.assert_caught({"src/quant/a.cc": "#include <yaml-cpp/yaml.h>\n"}, "yaml-cpp", "deployed")
+
     def test_public_header_with_a_library(self):
         self.assert_caught({"include/octet/a.h": HEADER + "#include <fmt/format.h>\n"}, "fmt/format.h")
 

@@ -1,4 +1,5 @@
 #pragma once
+#include "formats/format.h"
 #include "models/models.h"
 #include "models/names.h"
 #include "support/pictures.h"
@@ -29,7 +30,7 @@ struct Sandbox : TempDir {
     tiny_classifier(true).save(*this / "model");
     tiny_classifier(false).save(*this / "scores");
     fs::create_directory(*this / "checkpoint");
-    paddle::save_state_dict(
+    save_state_dict(
         *this / "checkpoint/best.pdparams",
         models::to_state_dict(models::build_model("mobilenet_v3_small", {.num_classes = 3, .width = 0.25}),
                               "mobilenet_v3_small"));

@@ -2,12 +2,12 @@
 // graph, none copied from the original bytes. The tests compare what real Paddle makes of both.
 #include <cstdio>
 
-#include "formats/paddle/model_io.h"
+#include "formats/format.h"
 
 int main(int argc, char** argv) {
   if (argc != 3) return std::fprintf(stderr, "usage: rewrite_tool IN OUT\n"), 2;
   try {
-    octet::Graph graph = octet::paddle::load_model(octet::paddle::find_model(argv[1]));
+    octet::Graph graph = octet::load_model(argv[1]);
     auto keep_alive = graph.source;
     graph.source = nullptr;
     octet::Model(std::make_shared<const octet::Graph>(std::move(graph))).save(argv[2]);

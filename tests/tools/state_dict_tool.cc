@@ -5,12 +5,12 @@
 #include <cstdio>
 #include <string>
 
-#include "formats/paddle/state_dict.h"
+#include "formats/format.h"
 #include "tensor/npy.h"
 
 namespace {
 
-void list(const octet::paddle::StateDict& state) {
+void list(const octet::StateDict& state) {
   for (const auto& item : state.items) {
     const octet::Tensor* tensor = state.find(item.name);
     fmt::print("{} {}\n", item.name,
@@ -26,9 +26,9 @@ int main(int argc, char** argv) {
   std::string command = argc > 2 ? argv[1] : "";
   try {
     if (command == "list" && argc == 3) {
-      list(octet::paddle::load_state_dict(argv[2]));
+      list(octet::load_state_dict(argv[2]));
     } else if (command == "copy" && argc == 4) {
-      octet::paddle::save_state_dict(argv[3], octet::paddle::load_state_dict(argv[2]));
+      octet::save_state_dict(argv[3], octet::load_state_dict(argv[2]));
     } else if (command == "copy-npy" && argc == 4) {
       octet::save_npy(argv[3], octet::load_npy(argv[2]));
     } else {

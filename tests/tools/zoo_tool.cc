@@ -5,6 +5,7 @@
 #include <string>
 
 #include "base/error.h"
+#include "formats/format.h"
 #include "models/models.h"
 #include "models/names.h"
 
@@ -20,12 +21,12 @@ int main(int argc, char** argv) {
     models::ModelOptions options = {.num_classes = 7, .img_size = 32, .width = std::stod(argv[2])};
     Graph graph = models::build_model(model, options);
     if (in != "-") {
-      paddle::StateDict state = paddle::load_state_dict(in);
+      StateDict state = load_state_dict(in);
       check_all_used(models::read_parameters(graph, state, model, in), state, model, in);
     }
     models::Naming naming =
         argv[4] == std::string("paddle") ? models::Naming::kPaddleVision : models::Naming::kReference;
-    paddle::save_state_dict(argv[5], models::to_state_dict(graph, model, naming));
+    save_state_dict(argv[5], models::to_state_dict(graph, model, naming));
   } catch (const Error& error) {
     fmt::print(stderr, "octet: error: {}\n", error.what());
     return error.kind() == Error::Kind::kUser ? 2 : 1;

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "formats/paddle/state_dict.h"
+#include "formats/format.h"
 #include "models/models.h"
 #include "models/names.h"
 #include "support/graph_runner.h"
@@ -67,7 +67,7 @@ void save(const fs::path& prefix, Training& run, const Position& position = {},
 }
 
 bool load(Graph& graph, const fs::path& path, const CheckpointNames& names, bool new_head) {
-  return load_parameters(graph, paddle::load_state_dict(path), path, names, new_head);
+  return load_parameters(graph, load_state_dict(path), path, names, new_head);
 }
 
 TEST(TrainCheckpoint, ComesBackAsItWas) {
@@ -118,8 +118,8 @@ TEST(TrainCheckpoint, HasPaddlesNames) {
   Training run;
   run.step();
   save(dir / "a", run);
-  const paddle::StateDict parameters = paddle::load_state_dict(dir / "a.pdparams");
-  const paddle::StateDict optimizer = paddle::load_state_dict(dir / "a.pdopt");
+  const StateDict parameters = load_state_dict(dir / "a.pdparams");
+  const StateDict optimizer = load_state_dict(dir / "a.pdopt");
   EXPECT_NE(parameters.find("conv1.weight"), nullptr);
   EXPECT_NE(optimizer.find("conv2d_0.w_0_velocity_0"), nullptr);
   bool has_schedule = false;
@@ -184,15 +184,15 @@ TEST(TrainCheckpoint, SaysWhatIsMissing) {
       error_of([&] { load_optimizer(dir / "latest.pdparams", other.network, other.optimizer, kNames); }),
       HasSubstr("--opt"));
 
-  paddle::StateDict state = paddle::load_state_dict(dir / "latest.pdopt");
+  StateDict state = load_state_dict(dir / "latest.pdopt");
   std::erase_if(state.items, [](const auto& item) { return item.name == "octet"; });
-  paddle::save_state_dict(dir / "foreign.pdopt", state);
+  save_state_dict(dir / "foreign.pdopt", state);
   EXPECT_THAT(error_of([&] { load_optimizer(dir / "foreign.pdparams", run.network, run.optimizer, kNames); }),
               HasSubstr("not written by octet train"));
 
-  state = paddle::load_state_dict(dir / "latest.pdparams");
+  state = load_state_dict(dir / "latest.pdparams");
   std::erase_if(state.items, [](const auto& item) { return item.name == "layer1.0.conv1.weight"; });
-  paddle::save_state_dict(dir / "less.pdparams", state);
+  save_state_dict(dir / "less.pdparams", state);
   Graph graph = tiny_graph();
   EXPECT_THAT(error_of([&] { load(graph, dir / "less.pdparams", kNames, false); }),
               HasSubstr("layer1.0.conv1.weight"));
@@ -202,8 +202,7 @@ TEST(TrainCheckpoint, TheHeadMayBeOfAnotherNumberOfClasses) {
   const TempDir dir;
   Training run;
   save(dir / "latest", run);
-  EXPECT_EQ(models::num_classes_of(paddle::load_state_dict(dir / "latest.pdparams"), "resnet18", "latest"),
-            3);
+  EXPECT_EQ(models::num_classes_of(load_state_dict(dir / "latest.pdparams"), "resnet18", "latest"), 3);
   Graph graph = tiny_graph(5);
   EXPECT_TRUE(load(graph, dir / "latest.pdparams", kNames, true));
   EXPECT_THAT(error_of([&] { load(graph, dir / "latest.pdparams", kNames, false); }), HasSubstr("fc.weight"));

@@ -168,7 +168,7 @@ TEST_P(QuantizedNetwork, IsDeployedAsItIsTrained) {
 
 TEST_P(QuantizedNetwork, SurvivesItsCheckpoint) {
   const Graph graph = network_.bake();
-  paddle::StateDict state;
+  StateDict state;
   quant::write_fake_quant(graph, state);
   Graph read = quant::float_graph(graph);
   ASSERT_TRUE(quant::read_fake_quant(read, state));

@@ -6,7 +6,7 @@
 #include <sstream>
 
 #include "base/random.h"
-#include "formats/paddle/state_dict.h"
+#include "formats/format.h"
 #include "support/pictures.h"
 #include "support/run_program.h"
 #include "support/temp_dir.h"

@@ -37,17 +37,17 @@ std::vector<Param> read_separate_params(const fs::path& directory, const std::ve
 
 std::vector<Param> read_all_params(const ModelPaths& paths, PaddleSource& source) {
   std::vector<std::string> names = parameter_names(source.program);
-  if (file_exists(paths.params)) {
-    source.params_file = std::make_shared<const MappedFile>(paths.params);
+  if (file_exists(paths.weights)) {
+    source.params_file = std::make_shared<const MappedFile>(paths.weights);
     return read_params(source.params_file, names);
   }
   if (names.empty()) return {};
   if (file_exists(paths.model.parent_path() / names.front()))
     return read_separate_params(paths.model.parent_path(), names);
   fail(
-      "{}: no such file, and the model has {} parameters; put it beside the model or name it with "
-      "--params_filename",
-      paths.params.string(), names.size());
+      "{}: no such file, and the model has {} parameters; put it beside the model, or name the file that has "
+      "them",
+      paths.weights.string(), names.size());
 }
 
 // Turns the ops into nodes. A program may write a variable twice; the graph may not, so a later definition

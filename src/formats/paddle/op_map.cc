@@ -1,5 +1,6 @@
 #include "formats/paddle/op_map.h"
 
+#include <algorithm>
 #include <cmath>
 #include <unordered_map>
 
@@ -222,6 +223,20 @@ NewOp write_node(const Graph& graph, const Node& node) {
   for (const AttrMap& map : row->attrs) op.attrs.push_back(write_attr(node, map));
   if (row->write) row->write(graph, node, op);
   return op;
+}
+
+std::string written_type(const Graph& graph, const Node& node) {
+  const OpMap* row = row_to_write(node.op);
+  if (!row) return node.op;
+  try {
+    return write_node(graph, node).type;  // a row may change it, by the node's attributes
+  } catch (const Error&) {
+    return std::string(row->paddle);
+  }
+}
+
+bool has_type(std::string_view type) {
+  return std::ranges::any_of(rows(), [&](const OpMap& row) { return row.paddle == type; });
 }
 
 std::int64_t int_attr(const OpDesc& op, std::string_view name, std::int64_t fallback) {

@@ -50,6 +50,11 @@ Node read_node(const OpDesc& op, const std::function<ValueId(std::string_view)>&
 // The op for a node; throws an Error when Paddle has none. Scratch outputs are named after the first output.
 NewOp write_node(const Graph& graph, const Node& node);
 
+// The type that write_node gives a node; octet's own name where Paddle has none.
+std::string written_type(const Graph& graph, const Node& node);
+// Whether octet reads an op of this type.
+bool has_type(std::string_view type);
+
 // Rows are written with these:  ints("strides"), real("dropout_prob", "p").
 inline AttrMap ints(std::string_view name, std::string_view octet = {}) {
   return {name, octet.empty() ? name : octet, AttrType::kInts};

@@ -39,7 +39,7 @@ class Machine {
   Machine(Bytes bytes, std::shared_ptr<const void> owner, std::string_view source)
       : bytes_(bytes), owner_(std::move(owner)), source_(source), copies_left_(2 * bytes.size()) {}
 
-  PyValue run() {
+  StateValue run() {
     if (bytes_.empty() || bytes_[0] != std::byte{0x80})
       fail("{}: is not a pickle of protocol 2 or later; Paddle's parameters are saved by paddle.save",
            source_);
@@ -47,7 +47,7 @@ class Machine {
       if (opcodes == kMaxOpcodes) bad("this pickle has more than {} opcodes", kMaxOpcodes);
       opcode_at_ = at_;
       auto opcode = static_cast<unsigned char>(take(1)[0]);
-      if (opcode == '.') return to_py_value(pop(), bytes_.size(), where());
+      if (opcode == '.') return to_state_value(pop(), bytes_.size(), where());
       step(opcode);
     }
   }
@@ -394,11 +394,11 @@ void Machine::charge_copy(std::size_t size) {
 
 }  // namespace
 
-PyValue read(Bytes bytes, std::shared_ptr<const void> owner, std::string_view source) {
+StateValue read(Bytes bytes, std::shared_ptr<const void> owner, std::string_view source) {
   return Machine(bytes, std::move(owner), source).run();
 }
 
-PyValue load(const std::filesystem::path& path) {
+StateValue load(const std::filesystem::path& path) {
   auto file = std::make_shared<MappedFile>(path);
   return read(file->bytes(), file, path.string());
 }

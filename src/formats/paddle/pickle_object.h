@@ -65,6 +65,6 @@ struct Object {
 
 // The result as a tree, in which parts that Python shares are repeated, within limits that follow from the
 // size of the file. Errors start with `where`.
-PyValue to_py_value(Ref root, std::size_t file_bytes, std::string_view where);
+StateValue to_state_value(Ref root, std::size_t file_bytes, std::string_view where);
 
 }  // namespace octet::pickle

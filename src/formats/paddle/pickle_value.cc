@@ -1,4 +1,3 @@
-#include <array>
 #include <unordered_set>
 
 #include "formats/paddle/pickle_object.h"
@@ -35,32 +34,36 @@ class Converter {
   Converter(std::size_t file_bytes, std::string_view where)
       : where_(where), values_left_(file_bytes), text_left_(8 * file_bytes) {}
 
-  PyValue convert(Ref object, int depth) {
+  StateValue convert(Ref object, int depth) {
     // This ends cycles, too.
     if (depth > kMaxDepth) fail("{}: this pickle nests collections more than {} deep", where_, kMaxDepth);
     if (values_left_ == 0) fail("{}: this pickle repeats its values over and over", where_);
     --values_left_;
-    return std::visit([&](const auto& data) { return PyValue{to_data(data, depth + 1)}; }, object->data);
+    return std::visit([&](const auto& data) { return StateValue{to_data(data, depth + 1)}; }, object->data);
   }
 
  private:
   // Numbers and None are what they are.
   template <class T>
-  PyValue::Data to_data(const T& value, int) {
+  StateValue::Data to_data(const T& value, int) {
     return value;
   }
-  PyValue::Data to_data(const Text& value, int) {
+  StateValue::Data to_data(const Text& value, int) {
     if (!is_utf8(value.text)) fail("{}: this pickle has text that is not UTF-8", where_);
     return copy(value.text);
   }
-  PyValue::Data to_data(const Blob& value, int) { return PyBytes{copy(as_text(value.bytes))}; }
-  PyValue::Data to_data(const Tuple& value, int depth) { return PyTuple{convert_all(value.items, depth)}; }
-  PyValue::Data to_data(const List& value, int depth) { return PyList{convert_all(value.items, depth)}; }
-  PyValue::Data to_data(const Dict& value, int depth) {
-    PyDict dict;
+  StateValue::Data to_data(const Blob& value, int) { return StateBytes{copy(as_text(value.bytes))}; }
+  StateValue::Data to_data(const Tuple& value, int depth) {
+    return StateTuple{convert_all(value.items, depth)};
+  }
+  StateValue::Data to_data(const List& value, int depth) {
+    return StateList{convert_all(value.items, depth)};
+  }
+  StateValue::Data to_data(const Dict& value, int depth) {
+    StateMap dict;
     std::unordered_set<std::string_view> names;
     for (std::size_t i = 0; i < value.items.size(); i += 2) {
-      PyValue key = convert(value.items[i], depth);
+      StateValue key = convert(value.items[i], depth);
       if (const Text* name = std::get_if<Text>(&value.items[i]->data);
           name && !names.insert(name->text).second)
         fail("{}: this pickle has two entries named '{}'", where_, printable(name->text));
@@ -68,17 +71,19 @@ class Converter {
     }
     return dict;
   }
-  PyValue::Data to_data(const Array& value, int) {
+  StateValue::Data to_data(const Array& value, int) {
     if (!value.tensor) fail("{}: this pickle has an array without values", where_);
     return *value.tensor;
   }
-  PyValue::Data to_data(const Function&, int) {
+  StateValue::Data to_data(const Function&, int) {
     fail("{}: this pickle holds a function, not a value", where_);
   }
-  PyValue::Data to_data(const NumpyType&, int) { fail("{}: this pickle holds a type, not a value", where_); }
+  StateValue::Data to_data(const NumpyType&, int) {
+    fail("{}: this pickle holds a type, not a value", where_);
+  }
 
-  std::vector<PyValue> convert_all(const std::vector<Ref>& items, int depth) {
-    std::vector<PyValue> values;
+  std::vector<StateValue> convert_all(const std::vector<Ref>& items, int depth) {
+    std::vector<StateValue> values;
     for (Ref item : items) values.push_back(convert(item, depth));
     return values;
   }
@@ -94,21 +99,8 @@ class Converter {
 
 }  // namespace
 
-PyValue to_py_value(Ref root, std::size_t file_bytes, std::string_view where) {
+StateValue to_state_value(Ref root, std::size_t file_bytes, std::string_view where) {
   return Converter(file_bytes, where).convert(root, 0);
-}
-
-const PyValue* PyDict::find(std::string_view key) const {
-  for (const PyEntry& entry : entries)
-    if (const auto* name = entry.key.get_if<std::string>(); name && *name == key) return &entry.value;
-  return nullptr;
-}
-
-std::string_view PyValue::type_name() const {
-  constexpr std::array<std::string_view, std::variant_size_v<Data>> kNames = {
-      "None",  "a bool",   "an integer", "a number", "text",
-      "bytes", "an array", "a list",     "a tuple",  "a dictionary"};
-  return kNames[data.index()];
 }
 
 std::string printable(std::string_view text) {

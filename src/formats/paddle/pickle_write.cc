@@ -13,14 +13,14 @@ class Writer {
  public:
   Writer(AtomicFiles& out, const std::filesystem::path& path) : path_(path), out_(out) { out_.begin(path); }
 
-  void write(const PyValue& value) {
+  void write(const StateValue& value) {
     out_.write(std::string_view("\x80\x04", 2));  // PROTO 4
     put(value, 0);
     out_.write(".");  // STOP
   }
 
  private:
-  void put(const PyValue& value, int depth) {
+  void put(const StateValue& value, int depth) {
     if (depth > kMaxDepth) fail("{}: collections nest more than {} deep", path_.string(), kMaxDepth);
     std::visit([&](const auto& data) { put_data(data, depth + 1); }, value.data);
   }
@@ -33,20 +33,20 @@ class Writer {
     put_raw(__builtin_bswap64(std::bit_cast<std::uint64_t>(value)));
   }
   void put_data(const std::string& text, int) { put_text(text); }
-  void put_data(const PyBytes& value, int) { put_bytes(as_bytes(value.bytes)); }
-  void put_data(const PyList& list, int depth) {
+  void put_data(const StateBytes& value, int) { put_bytes(as_bytes(value.bytes)); }
+  void put_data(const StateList& list, int depth) {
     out_.write("](");  // EMPTY_LIST MARK
-    for (const PyValue& item : list.items) put(item, depth);
+    for (const StateValue& item : list.items) put(item, depth);
     out_.write("e");  // APPENDS
   }
-  void put_data(const PyTuple& tuple, int depth) {
+  void put_data(const StateTuple& tuple, int depth) {
     out_.write("(");  // MARK
-    for (const PyValue& item : tuple.items) put(item, depth);
+    for (const StateValue& item : tuple.items) put(item, depth);
     out_.write("t");  // TUPLE
   }
-  void put_data(const PyDict& dict, int depth) {
+  void put_data(const StateMap& dict, int depth) {
     out_.write("}(");  // EMPTY_DICT MARK
-    for (const PyEntry& entry : dict.entries) {
+    for (const StateEntry& entry : dict.entries) {
       put(entry.key, depth);
       put(entry.value, depth);
     }
@@ -116,14 +116,8 @@ class Writer {
 
 }  // namespace
 
-void add(AtomicFiles& files, const std::filesystem::path& path, const PyValue& value) {
+void add(AtomicFiles& files, const std::filesystem::path& path, const StateValue& value) {
   Writer(files, path).write(value);
-}
-
-void save(const std::filesystem::path& path, const PyValue& value) {
-  AtomicFiles files;
-  add(files, path, value);
-  files.commit();
 }
 
 }  // namespace octet::pickle

@@ -182,17 +182,10 @@ std::string write_model(const Graph& graph, const std::function<void(Bytes)>& wr
   return program;
 }
 
-void save_model(const Graph& graph, const ModelPaths& paths) {
-  AtomicFiles files;
-  add_model(files, graph, paths);
-  files.commit();
-}
-
 void add_model(AtomicFiles& files, const Graph& graph, const ModelPaths& paths) {
-  files.begin(paths.params);
+  files.begin(paths.weights);
   std::string program = write_model(graph, [&](Bytes bytes) { files.write(bytes); });
-  files.begin(paths.model);
-  files.write(program);
+  files.add(paths.model, program);
 }
 
 }  // namespace octet::paddle

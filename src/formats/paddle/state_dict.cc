@@ -7,39 +7,28 @@
 namespace octet::paddle {
 
 using pickle::printable;
-using pickle::PyDict;
-using pickle::PyList;
-using pickle::PyTuple;
-using pickle::PyValue;
 
 namespace {
 
 constexpr std::string_view kParameterNames = "StructuredToParameterName@@";
 constexpr std::string_view kSplitArrays = "UnpackBigParamInfor@@";  // sic
 
-const Tensor* tensor_of(const PyValue& value) {
-  if (const auto* tensor = value.get_if<Tensor>()) return tensor;
-  const auto* pair = value.get_if<PyTuple>();
-  if (!pair || pair->items.size() != 2 || !pair->items[0].get_if<std::string>()) return nullptr;
-  return pair->items[1].get_if<Tensor>();
-}
-
-const std::vector<PyValue>* items_of(const PyValue* value) {
+const std::vector<StateValue>* items_of(const StateValue* value) {
   if (!value) return nullptr;
-  if (const auto* list = value->get_if<PyList>()) return &list->items;
-  if (const auto* tuple = value->get_if<PyTuple>()) return &tuple->items;
+  if (const auto* list = value->get_if<StateList>()) return &list->items;
+  if (const auto* tuple = value->get_if<StateTuple>()) return &tuple->items;
   return nullptr;
 }
 
 // Removes the item called `name` and returns its value, which has to be a dictionary; an empty one when there
 // is none.
-PyDict take_dict(StateDict& state, std::string_view name, std::string_view source) {
+StateMap take_dict(StateDict& state, std::string_view name, std::string_view source) {
   auto item =
       std::find_if(state.items.begin(), state.items.end(), [&](const auto& i) { return i.name == name; });
   if (item == state.items.end()) return {};
-  auto* dict = std::get_if<PyDict>(&item->value.data);
+  auto* dict = std::get_if<StateMap>(&item->value.data);
   if (!dict) fail("{}: {} is {}, expected a dictionary", source, name, item->value.type_name());
-  PyDict taken = std::move(*dict);
+  StateMap taken = std::move(*dict);
   state.items.erase(item);
   return taken;
 }
@@ -53,10 +42,10 @@ class Joiner {
     for (std::size_t i = 0; i < items.size(); ++i) index_.emplace(items[i].name, i);
   }
 
-  void join(const PyDict& splits) {
+  void join(const StateMap& splits) {
     for (const auto& [key, value] : splits.entries) {
       const auto* name = key.get_if<std::string>();
-      const auto* how = value.get_if<PyDict>();
+      const auto* how = value.get_if<StateMap>();
       const auto* dims = how ? items_of(how->find("OriginShape")) : nullptr;
       const auto* slices = how ? items_of(how->find("slices")) : nullptr;
       if (!name || !dims || !slices || slices->empty()) fail("{}: {} is damaged", source_, kSplitArrays);
@@ -75,14 +64,14 @@ class Joiner {
   }
 
  private:
-  void join_one(const std::string& name, const std::vector<PyValue>& dims,
-                const std::vector<PyValue>& slices) {
+  void join_one(const std::string& name, const std::vector<StateValue>& dims,
+                const std::vector<StateValue>& slices) {
     std::vector<Tensor> parts;
     std::size_t first = 0, bytes = 0;
-    for (const PyValue& slice : slices) {
+    for (const StateValue& slice : slices) {
       const auto* part_name = slice.get_if<std::string>();
       auto found = part_name ? index_.find(*part_name) : index_.end();
-      const Tensor* part = found != index_.end() ? tensor_of(items_[found->second].value) : nullptr;
+      const Tensor* part = found != index_.end() ? items_[found->second].value.tensor() : nullptr;
       // Each part is used once: naming one often may not make a large array of a small file.
       if (!part || used_[found->second]) fail("{}: a part of '{}' is missing", source_, printable(name));
       used_[found->second] = true;
@@ -96,7 +85,7 @@ class Joiner {
         std::all_of(parts.begin(), parts.end(), [&](const Tensor& part) { return part.dtype() == dtype; });
     Shape shape;
     std::size_t need = size_of(dtype);
-    for (const PyValue& dim : dims) {
+    for (const StateValue& dim : dims) {
       const auto* number = dim.get_if<std::int64_t>();
       fits = fits && number && *number > 0 && need <= bytes / static_cast<std::size_t>(*number);
       if (!fits) break;
@@ -118,8 +107,8 @@ class Joiner {
   std::unordered_map<std::size_t, StateDict::Item> joined_;
 };
 
-StateDict from_value(PyValue value, std::string_view source) {
-  auto* dict = std::get_if<PyDict>(&value.data);
+StateDict from_value(StateValue value, std::string_view source) {
+  auto* dict = std::get_if<StateMap>(&value.data);
   if (!dict) fail("{}: holds {}, expected a dictionary of tensors", source, value.type_name());
   StateDict state;
   for (auto& [key, item] : dict->entries) {
@@ -132,30 +121,12 @@ StateDict from_value(PyValue value, std::string_view source) {
     if (!name || !parameter) fail("{}: {} is damaged: it holds other than text", source, kParameterNames);
     state.parameter_names.push_back({*name, *parameter});
   }
-  if (PyDict splits = take_dict(state, kSplitArrays, source); !splits.entries.empty())
+  if (StateMap splits = take_dict(state, kSplitArrays, source); !splits.entries.empty())
     Joiner(state.items, source).join(splits);
   return state;
 }
 
 }  // namespace
-
-const Tensor* StateDict::find(std::string_view name) const {
-  for (const Item& item : items)
-    if (item.name == name) return tensor_of(item.value);
-  return nullptr;
-}
-
-const Tensor& StateDict::at(std::string_view name) const {
-  const Tensor* tensor = find(name);
-  if (!tensor) fail("the state has no tensor named '{}'; it has {} items", printable(name), items.size());
-  return *tensor;
-}
-
-void StateDict::set(std::string_view name, PyValue value) {
-  auto item = std::find_if(items.begin(), items.end(), [&](const Item& i) { return i.name == name; });
-  if (item == items.end()) item = items.insert(items.end(), {std::string(name), {}});
-  item->value = std::move(value);
-}
 
 StateDict read_state_dict(Bytes bytes, std::shared_ptr<const void> owner, std::string_view source) {
   return from_value(pickle::read(bytes, std::move(owner), source), source);
@@ -166,7 +137,7 @@ StateDict load_state_dict(const std::filesystem::path& path) {
 }
 
 void add_state_dict(AtomicFiles& files, const std::filesystem::path& path, const StateDict& state) {
-  PyDict dict, names;
+  StateMap dict, names;
   std::unordered_set<std::string_view> known;
   for (const StateDict::Item& item : state.items) {
     if (!known.insert(item.name).second)
@@ -178,12 +149,6 @@ void add_state_dict(AtomicFiles& files, const std::filesystem::path& path, const
     if (known.count(entry.name)) names.entries.push_back({{entry.name}, {entry.parameter}});
   if (!names.entries.empty()) dict.entries.push_back({{std::string(kParameterNames)}, {std::move(names)}});
   pickle::add(files, path, {std::move(dict)});
-}
-
-void save_state_dict(const std::filesystem::path& path, const StateDict& state) {
-  AtomicFiles files;
-  add_state_dict(files, path, state);
-  files.commit();
 }
 
 }  // namespace octet::paddle

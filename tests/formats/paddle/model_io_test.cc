@@ -21,6 +21,12 @@ ModelPaths paths_in(const TempDir& dir) {
   return {dir / "inference.pdmodel", dir / "inference.pdiparams"};
 }
 
+void save_model(const Graph& graph, const ModelPaths& paths) {
+  AtomicFiles files;
+  add_model(files, graph, paths);
+  files.commit();
+}
+
 TEST(ModelIo, ReadsWhatItWrites) {
   TempDir dir;
   Graph graph = small_network();
@@ -191,9 +197,8 @@ TEST(ModelIo, SaysWhatIsWrong) {
   EXPECT_THAT(message(), HasSubstr("no model in this directory"));
   write_file(dir / "a.pdmodel", foreign_program());
   write_file(dir / "b.pdmodel", foreign_program());
-  EXPECT_THAT(message(),
-              HasSubstr("several models (a.pdmodel, b.pdmodel); choose one with --model_filename"));
-  EXPECT_EQ(find_model(dir.path(), {"b.pdmodel", ""}).params, dir / "b.pdiparams");
+  EXPECT_THAT(message(), HasSubstr("several models (a.pdmodel, b.pdmodel); name the file of one"));
+  EXPECT_EQ(find_model(dir.path(), {"b.pdmodel", ""}).weights, dir / "b.pdiparams");
   write_file(dir / "__model__", "hello");
   EXPECT_THAT(message(), HasSubstr("__model__: not a Paddle model"));
   write_file(dir / "model.pdmodel", "");

@@ -15,9 +15,15 @@ using testing::HasSubstr;
 
 using namespace std::string_literals;
 
-PyValue parse(const std::string& content) {
+StateValue parse(const std::string& content) {
   auto copy = std::make_shared<std::string>(content);
   return read(as_bytes(*copy), copy, "x.pdparams");
+}
+
+void save(const std::filesystem::path& path, const StateValue& value) {
+  AtomicFiles files;
+  add(files, path, value);
+  files.commit();
 }
 
 std::string error_of(const std::string& content) {
@@ -38,43 +44,44 @@ std::string error_in(const std::string& opcodes) {
 }
 
 template <class T>
-T get(const PyValue& value) {
+T get(const StateValue& value) {
   const T* data = value.get_if<T>();
   if (!data) ADD_FAILURE() << "is " << value.type_name();
   return data ? *data : T();
 }
 
 template <class T>
-T get(const PyValue& dict, std::string_view key) {
-  const auto* entries = dict.get_if<PyDict>();
-  const PyValue* value = entries ? entries->find(key) : nullptr;
+T get(const StateValue& dict, std::string_view key) {
+  const auto* entries = dict.get_if<StateMap>();
+  const StateValue* value = entries ? entries->find(key) : nullptr;
   if (!value) ADD_FAILURE() << "no " << key;
   return value ? get<T>(*value) : T();
 }
 
 TEST(Pickle, ReadsParametersOfEveryProtocol) {
   for (const std::string& sample : {samples::kParams2, samples::kParams3, samples::kParams4}) {
-    PyValue value = parse(sample);
+    StateValue value = parse(sample);
     Tensor weight = get<Tensor>(value, "0.weight").aligned();
     EXPECT_THAT(weight.shape(), ElementsAre(2, 2));
     EXPECT_THAT(weight.data<float>(), ElementsAre(1, -2, 0.5, 255));
     Tensor n = get<Tensor>(value, "n").aligned();
     EXPECT_THAT(n.data<std::int64_t>(), ElementsAre(7, -1));
-    PyValue names{get<PyDict>(value, "StructuredToParameterName@@")};
+    StateValue names{get<StateMap>(value, "StructuredToParameterName@@")};
     EXPECT_EQ(get<std::string>(names, "0.weight"), "linear_0.w_0");
     EXPECT_EQ(get<std::string>(names, "n"), "n_0");
   }
 }
 
 TEST(Pickle, ReadsNestedValues) {
-  PyValue value = parse(samples::kNested4);
-  PyValue state{get<PyDict>(value, "state")};
-  PyTuple named = get<PyTuple>(state, "w");  // Paddle saves the tensors inside collections with their names
+  StateValue value = parse(samples::kNested4);
+  StateValue state{get<StateMap>(value, "state")};
+  StateTuple named =
+      get<StateTuple>(state, "w");  // Paddle saves the tensors inside collections with their names
   ASSERT_EQ(named.items.size(), 2u);
   EXPECT_EQ(get<std::string>(named.items[0]), "linear_0.w_0");
   Tensor weight = get<Tensor>(named.items[1]).aligned();
   EXPECT_THAT(weight.data<float>(), ElementsAre(1, -2, 0.5, 255));
-  PyList list = get<PyList>(value, "epoch");
+  StateList list = get<StateList>(value, "epoch");
   ASSERT_EQ(list.items.size(), 6u);
   EXPECT_EQ(get<std::int64_t>(list.items[0]), 1);
   EXPECT_EQ(get<std::int64_t>(list.items[1]), std::int64_t{1} << 40);
@@ -82,11 +89,11 @@ TEST(Pickle, ReadsNestedValues) {
   EXPECT_EQ(list.items[3].type_name(), "None");
   EXPECT_EQ(get<bool>(list.items[4]), true);
   EXPECT_EQ(get<std::string>(list.items[5]), "\xc3\xa9");
-  EXPECT_EQ(get<PyTuple>(value, "t").items.size(), 2u);
+  EXPECT_EQ(get<StateTuple>(value, "t").items.size(), 2u);
 }
 
 TEST(Pickle, ReadsNumpysOwnPickles) {
-  PyValue value = parse(samples::kFortran5);
+  StateValue value = parse(samples::kFortran5);
   Tensor f = get<Tensor>(value, "f").aligned();
   EXPECT_THAT(f.shape(), ElementsAre(2, 3));
   EXPECT_THAT(f.data<std::int16_t>(), ElementsAre(1, 2, 3, 4, 5, 6));
@@ -96,7 +103,7 @@ TEST(Pickle, ReadsNumpysOwnPickles) {
 TEST(Pickle, MapsArraysInsteadOfCopyingThem) {
   for (const std::string& sample : {samples::kParams3, samples::kParams4}) {
     auto content = std::make_shared<std::string>(sample);
-    PyValue value = read(as_bytes(*content), content, "x");
+    StateValue value = read(as_bytes(*content), content, "x");
     const auto* data = reinterpret_cast<const char*>(get<Tensor>(value, "0.weight").bytes().data());
     EXPECT_GE(data, content->data());
     EXPECT_LT(data, content->data() + content->size());
@@ -205,23 +212,23 @@ TEST(Pickle, SharedValuesDoNotExplode) {
 TEST(Pickle, WritesWhatItReads) {
   Tensor half(DType::kBFloat16, {1});
   half.mutable_bytes()[0] = half.mutable_bytes()[1] = std::byte{'?'};
-  PyDict dict;
+  StateMap dict;
   dict.entries = {{{"none"s}, {}},
                   {{"yes"s}, {true}},
                   {{"small"s}, {std::int64_t{-5}}},
                   {{"large"s}, {std::int64_t{-1} << 62}},
                   {{"number"s}, {0.1}},
-                  {{"bytes"s}, {PyBytes{"\0\xff"s}}},
-                  {{"list"s}, {PyList{{{std::int64_t{1}}, {"two"s}}}}},
-                  {{"tuple"s}, {PyTuple{{{PyTuple{}}}}}},
+                  {{"bytes"s}, {StateBytes{"\0\xff"s}}},
+                  {{"list"s}, {StateList{{{std::int64_t{1}}, {"two"s}}}}},
+                  {{"tuple"s}, {StateTuple{{{StateTuple{}}}}}},
                   {{std::int64_t{7}}, {"a key that is not text"s}},
                   {{"array"s}, {Tensor::of<float>({2, 1}, {1, 2})}},
                   {{"bfloat16"s}, {half}}};
   TempDir dir;
   save(dir / "x", {dict});
-  PyValue copy = load(dir / "x");
+  StateValue copy = load(dir / "x");
 
-  const PyDict entries = get<PyDict>(copy);
+  const StateMap entries = get<StateMap>(copy);
   ASSERT_EQ(entries.entries.size(), dict.entries.size());
   for (std::size_t i = 0; i < dict.entries.size(); ++i)
     EXPECT_EQ(entries.entries[i].value.type_name(), dict.entries[i].value.type_name()) << "item " << i;
@@ -229,9 +236,9 @@ TEST(Pickle, WritesWhatItReads) {
   EXPECT_EQ(get<std::int64_t>(copy, "small"), -5);
   EXPECT_EQ(get<std::int64_t>(copy, "large"), std::int64_t{-1} << 62);
   EXPECT_EQ(get<double>(copy, "number"), 0.1);
-  EXPECT_EQ(get<PyBytes>(copy, "bytes").bytes, "\0\xff"s);
-  EXPECT_EQ(get<std::string>(get<PyList>(copy, "list").items.at(1)), "two");
-  EXPECT_EQ(get<PyTuple>(get<PyTuple>(copy, "tuple").items.at(0)).items.size(), 0u);
+  EXPECT_EQ(get<StateBytes>(copy, "bytes").bytes, "\0\xff"s);
+  EXPECT_EQ(get<std::string>(get<StateList>(copy, "list").items.at(1)), "two");
+  EXPECT_EQ(get<StateTuple>(get<StateTuple>(copy, "tuple").items.at(0)).items.size(), 0u);
   EXPECT_EQ(get<std::int64_t>(entries.entries[8].key), 7);
   Tensor array = get<Tensor>(copy, "array").aligned();
   EXPECT_THAT(array.shape(), ElementsAre(2, 1));
@@ -242,11 +249,11 @@ TEST(Pickle, WritesWhatItReads) {
 
 TEST(Pickle, WritesNothingThatItCannotRead) {
   TempDir dir;
-  PyValue deep;
-  for (int i = 0; i < kMaxDepth; ++i) deep = {PyList{{deep}}};
+  StateValue deep;
+  for (int i = 0; i < kMaxDepth; ++i) deep = {StateList{{deep}}};
   save(dir / "deepest", deep);
   EXPECT_EQ(load(dir / "deepest").type_name(), "a list");
-  deep = {PyList{{deep}}};
+  deep = {StateList{{deep}}};
   EXPECT_THROW(save(dir / "deeper", deep), Error);
   EXPECT_FALSE(std::filesystem::exists(dir / "deeper"));
 }

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "formats/format.h"
 #include "support/damage.h"
 #include "support/pickle_samples.h"
 #include "support/temp_dir.h"
@@ -10,14 +11,16 @@
 namespace octet::paddle {
 namespace {
 
-using pickle::PyDict;
-using pickle::PyList;
-using pickle::PyTuple;
-using pickle::PyValue;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
 using namespace std::string_literals;
+
+void save_value(const std::filesystem::path& path, const StateValue& value) {
+  AtomicFiles files;
+  pickle::add(files, path, value);
+  files.commit();
+}
 
 StateDict parse(const std::string& content) {
   auto copy = std::make_shared<std::string>(content);
@@ -36,9 +39,9 @@ StateDict saved_and_loaded(const StateDict& state) {
   return load_state_dict(dir / "x");  // the mapping outlives the file's name
 }
 
-std::string error_of(const PyValue& value) {
+std::string error_of(const StateValue& value) {
   TempDir dir;
-  pickle::save(dir / "x", value);
+  save_value(dir / "x", value);
   try {
     load_state_dict(dir / "x");
   } catch (const Error& error) {
@@ -76,7 +79,7 @@ TEST(StateDict, KeepsEverythingWhenSaved) {
     }
   }
   StateDict optimizer = saved_and_loaded(parse(samples::kOptimizer4));
-  const auto* schedule = optimizer.items.at(1).value.get_if<PyDict>();
+  const auto* schedule = optimizer.items.at(1).value.get_if<StateMap>();
   ASSERT_NE(schedule, nullptr);
   ASSERT_EQ(schedule->entries.size(), 2u);
   EXPECT_EQ(*schedule->entries[0].value.get_if<std::int64_t>(), 3);
@@ -85,7 +88,7 @@ TEST(StateDict, KeepsEverythingWhenSaved) {
 
 TEST(StateDict, FindsTensorsSavedWithTheirNames) {
   StateDict state;
-  state.set("w", {PyTuple{{{"linear_0.w_0"s}, {Tensor::of<float>({1}, {3})}}}});
+  state.set("w", {StateTuple{{{"linear_0.w_0"s}, {Tensor::of<float>({1}, {3})}}}});
   Tensor w = saved_and_loaded(state).at("w").aligned();
   EXPECT_THAT(w.data<float>(), ElementsAre(3));
 }
@@ -115,9 +118,10 @@ TEST(StateDict, RefusesTwoItemsOfOneName) {
 }
 
 // Holds before, w@@.0, w@@.1 and after, and says that w is made of the slices.
-PyValue split(std::vector<PyValue> slices, std::vector<PyValue> shape) {
-  PyDict how, splits, dict;
-  how.entries = {{{"OriginShape"s}, {PyTuple{std::move(shape)}}}, {{"slices"s}, {PyList{std::move(slices)}}}};
+StateValue split(std::vector<StateValue> slices, std::vector<StateValue> shape) {
+  StateMap how, splits, dict;
+  how.entries = {{{"OriginShape"s}, {StateTuple{std::move(shape)}}},
+                 {{"slices"s}, {StateList{std::move(slices)}}}};
   splits.entries = {{{"w"s}, {how}}};
   dict.entries = {{{"before"s}, {}},
                   {{"w@@.0"s}, {Tensor::of<float>({4}, {0, 1, 2, 3})}},
@@ -127,18 +131,18 @@ PyValue split(std::vector<PyValue> slices, std::vector<PyValue> shape) {
   return {dict};
 }
 
-const PyValue kTwo{std::int64_t{2}}, kThree{std::int64_t{3}}, kHuge{std::int64_t{1} << 62};
-const PyValue kFirst{"w@@.0"s}, kSecond{"w@@.1"s}, kThird{"w@@.2"s}, kBefore{"before"s};
+const StateValue kTwo{std::int64_t{2}}, kThree{std::int64_t{3}}, kHuge{std::int64_t{1} << 62};
+const StateValue kFirst{"w@@.0"s}, kSecond{"w@@.1"s}, kThird{"w@@.2"s}, kBefore{"before"s};
 
-PyValue entry(const std::string& name, const PyValue& value) {
-  PyDict dict;
+StateValue entry(const std::string& name, const StateValue& value) {
+  StateMap dict;
   dict.entries = {{{name}, value}};
   return {dict};
 }
 
 TEST(StateDict, JoinsSplitArrays) {
   TempDir dir;
-  pickle::save(dir / "x", split({kFirst, kSecond}, {kTwo, kThree}));
+  save_value(dir / "x", split({kFirst, kSecond}, {kTwo, kThree}));
   StateDict state = load_state_dict(dir / "x");
   EXPECT_THAT(names_of(state), ElementsAre("before", "w", "after"));
   EXPECT_THAT(state.at("w").shape(), ElementsAre(2, 3));
@@ -154,8 +158,8 @@ TEST(StateDict, SaysWhatIsWrong) {
               HasSubstr("do not make up its shape"));
   EXPECT_THAT(error_of(split({kFirst, kSecond}, {kFirst})), HasSubstr("do not make up its shape"));
   EXPECT_THAT(error_of(split({}, {kTwo})), HasSubstr("UnpackBigParamInfor@@ is damaged"));
-  EXPECT_THAT(error_of({PyList{}}), HasSubstr("holds a list, expected a dictionary"));
-  PyDict numbered;
+  EXPECT_THAT(error_of({StateList{}}), HasSubstr("holds a list, expected a dictionary"));
+  StateMap numbered;
   numbered.entries = {{kTwo, kTwo}};
   EXPECT_THAT(error_of({numbered}), HasSubstr("a key is an integer, expected a name"));
   EXPECT_THAT(error_of(entry("StructuredToParameterName@@", kTwo)),
@@ -165,7 +169,7 @@ TEST(StateDict, SaysWhatIsWrong) {
 
 TEST(StateDict, SurvivesDamage) {
   TempDir dir;
-  pickle::save(dir / "x", split({kFirst, kSecond}, {kTwo, kThree}));
+  save_value(dir / "x", split({kFirst, kSecond}, {kTwo, kThree}));
   expect_survives_damage(read_file(dir / "x"), parse, 1, 3000);
   // As large as real ones, cut at every 64th byte.
   StateDict state;

@@ -1,0 +1,158 @@
+#include "formats/format.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "base/error.h"
+#include "base/journal.h"
+#include "formats/paddle/format.h"
+
+namespace octet {
+namespace fs = std::filesystem;
+
+namespace {
+
+// What files look like that octet can't read as models.
+struct Other {
+  std::string_view ending;  // of their names; "": none of their own
+  bool (*begins)(std::string_view content);
+  std::string_view what;
+};
+
+// A ModelProto: ir_version, then a name, the graph or an opset.
+bool begins_like_onnx(std::string_view content) {
+  constexpr std::string_view kTags = "\x12\x1a\x22\x28\x32\x3a\x42";
+  return content.size() > 2 && content[0] == 0x08 && content[1] > 0 && content[1] < 64 &&
+         kTags.find(content[2]) != std::string_view::npos;
+}
+
+const Other kOthers[] = {
+    {".onnx", begins_like_onnx, "an ONNX model, which octet does not read yet"},
+    {".json", [](std::string_view content) { return content.starts_with('{'); },
+     "a Paddle 3 json model, which octet does not read yet; export it with FLAGS_enable_pir_api=0 to get a "
+     ".pdmodel"},
+    {".pdparams", [](std::string_view content) { return content.starts_with('\x80'); },
+     "a pickle, such as a checkpoint, which has no network in it; export it as an inference model"},
+    {"", [](std::string_view content) { return content.starts_with("PK\x03\x04"); },
+     "a zip archive, such as PyTorch writes"},
+    {"", [](std::string_view content) { return content.starts_with("\x89HDF"); }, "an HDF5 file"},
+    {".tflite", [](std::string_view content) { return content.substr(0, 8).ends_with("TFL3"); },
+     "a TensorFlow Lite model"},
+};
+
+std::string_view look_at(const fs::path& path) {
+  const MappedFile file(path);
+  for (const Other& other : kOthers)
+    if (other.begins(as_text(file.bytes())) || (!other.ending.empty() && path.extension() == other.ending))
+      return other.what;
+  return file.bytes().empty() ? "empty" : "no model that octet knows";
+}
+
+// What is in a directory without a model. A .json file is one only beside its parameters.
+std::string look_into(const fs::path& directory) {
+  std::vector<fs::path> paths;
+  std::error_code error;
+  for (const fs::directory_entry& entry : fs::directory_iterator(directory, error))
+    paths.push_back(entry.path());
+  std::ranges::sort(paths);
+  for (const fs::path& path : paths)
+    for (const Other& other : kOthers)
+      if (!other.ending.empty() && path.extension() == other.ending &&
+          (other.ending != ".json" || fs::exists(fs::path(path).replace_extension(".pdiparams"), error)))
+        return fmt::format("; {} is {}", path.filename().string(), other.what);
+  return "";
+}
+
+struct Found {
+  const Format* format;
+  ModelPaths paths;
+};
+
+Found recognise(const fs::path& path, const LoadOptions& options) {
+  if (path.empty()) fail("no model given; name a directory or a model file");
+  std::string known;
+  for (const Format& format : formats()) {
+    if (std::optional<ModelPaths> paths = format.recognise(path, options)) return {&format, *paths};
+    known += (known.empty() ? "" : ", ") + std::string(format.models);
+  }
+  if (!file_exists(path)) fail("{}: no such file or directory", path.string());
+  if (!fs::is_directory(path)) fail("{}: is {}; octet reads {}", path.string(), look_at(path), known);
+  if (!options.model_file.empty()) return recognise(path / options.model_file, {});
+  fail("{}: no model in this directory{}; octet reads {}", path.string(), look_into(path), known);
+}
+
+// Users and their files speak of Paddle's ops and checkpoints.
+const Format& first_format() {
+  return formats()[0];
+}
+
+}  // namespace
+
+// The table. The first format that recognises a file reads it; the first one is what is written by default.
+std::span<const Format> formats() {
+  static const Format kFormats[] = {
+      paddle::format(),
+  };
+  return kFormats;
+}
+
+const Format& find_format(std::string_view name) {
+  std::vector<std::string_view> names;
+  for (const Format& format : formats()) {
+    if (format.name == name) return format;
+    names.push_back(format.name);
+  }
+  fail("{}: no such file format; octet writes {}", name, fmt::join(names, ", "));
+}
+
+ModelPaths find_model(const fs::path& path, const LoadOptions& options) {
+  return recognise(path, options).paths;
+}
+
+Graph load_model(const fs::path& path, const LoadOptions& options) {
+  const Found found = recognise(path, options);
+  return found.format->load(found.paths);
+}
+
+ModelPaths add_model(AtomicFiles& files, const Graph& graph, const fs::path& directory,
+                     const SaveOptions& options) {
+  const Format& format = options.format.empty() ? first_format() : find_format(options.format);
+  const auto in_directory = [&](const std::string& name, std::string_view usual) {
+    return name.empty() && usual.empty() ? fs::path() : directory / (name.empty() ? usual : name);
+  };
+  const ModelPaths paths = {in_directory(options.model_file, format.model_file),
+                            in_directory(options.weights_file, format.weights_file)};
+  format.save(files, graph, paths);
+  return paths;
+}
+
+void save_model(const Graph& graph, const fs::path& directory, const SaveOptions& options) {
+  make_directory(directory);
+  AtomicFiles files;
+  add_model(files, graph, directory, options);
+  files.commit();
+}
+
+StateDict load_state_dict(const fs::path& path) {
+  return first_format().load_state(path);
+}
+
+void add_state_dict(AtomicFiles& files, const fs::path& path, const StateDict& state) {
+  first_format().save_state(files, path, state);
+}
+
+void save_state_dict(const fs::path& path, const StateDict& state) {
+  AtomicFiles files;
+  add_state_dict(files, path, state);
+  files.commit();
+}
+
+std::string op_type(const Graph& graph, const Node& node) {
+  return first_format().op_type(graph, node);
+}
+
+bool is_op_type(std::string_view type) {
+  return first_format().has_op_type(type);
+}
+
+}  // namespace octet
