@@ -63,9 +63,9 @@ Graph deployable(Graph graph, bool onnx_format) {
     decisions.activations[x] = Quantization::of_abs_max(range_of(graph, *input), attr<int>(*input, "bits"));
     floats[w] = graph.value(w).constant.aligned();
     const Tensor abs_max = graph.value(weight->inputs[1]).constant.aligned();
-    integers[w] = quantize_weight(
-        floats[w], Quantization::of_abs_max(abs_max.data<float>(), attr<int>(*weight, "bits"),
-                                            attr<std::int64_t>(*weight, "axis")));
+    integers[w] =
+        quantize_weight(floats[w], Quantization::of_abs_max(abs_max.data<float>(), attr<int>(*weight, "bits"),
+                                                            attr<std::int64_t>(*weight, "axis")));
   }
   graph = float_graph(std::move(graph));
   const std::map<ValueId, FoldedWeight> folded = fold_batch_norms_in_file(graph);

@@ -2,8 +2,8 @@
 #include <string>
 #include <vector>
 
-#include "tensor/state_dict.h"
 #include "graph/graph.h"
+#include "tensor/state_dict.h"
 
 // Quantization that is trained lives in the graph: fake_quant nodes (docs/ops.md) in front of the input and
 // the weights of layers. Their ranges are constants that a Network learns or keeps as statistics; on export

@@ -467,7 +467,8 @@ at::Tensor map(const at::Tensor& x, float (*function)(float, const ActivationArg
 }
 
 struct TableActivation : torch::autograd::Function<TableActivation> {
-  static at::Tensor forward(torch::autograd::AutogradContext* context, const at::Tensor& x, const Node* node) {
+  static at::Tensor forward(torch::autograd::AutogradContext* context, const at::Tensor& x,
+                            const Node* node) {
     const ActivationFunction& function = *find_activation(node->op);
     const ActivationArgs args = activation_args(function, *node);
     context->save_for_backward({map(x, function.gradient, args)});

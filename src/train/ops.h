@@ -33,8 +33,8 @@ struct Call {
 
 using Operation = std::vector<at::Tensor> (*)(const Call& call);
 
-// An activation function of graph/activation.h by the value and gradient of its row: what those run through of
-// which libtorch has no routine.
+// An activation function of graph/activation.h by the value and gradient of its row: what those run through
+// of which libtorch has no routine.
 std::vector<at::Tensor> table_activation(const Call& call);
 
 // Null: libtorch can't do this one. batch_norm is the network's own, for it has a state.
