@@ -13,7 +13,7 @@
 //     inputs = {{{10, 3, 224, 224}, read_pictures(i)}};
 //     return true;
 //   };
-//   octet::quantize(model, batches).save("int8", {"__model__", "__params__"});
+//   octet::quantize(model, batches).save("int8");
 
 namespace octet {
 

@@ -97,7 +97,8 @@ TEST(ConvertCommand, KilledWhileItWritesItLeavesNothing) {
   ProgramResult result = run_shell(
       "for i in {1..20}; do mkdir copy; octet convert --model model --output copy >&2 & "
       "until [[ -n $(ls -A copy) ]]; do :; done; kill $!; wait $!; code=$?; "
-      "if [[ -e copy/inference.pdmodel ]]; then rm -r copy; continue; fi; echo $code; ls -A copy; break; done",
+      "if [[ -e copy/inference.pdmodel ]]; then rm -r copy; continue; fi; echo $code; ls -A copy; break; "
+      "done",
       dir.path());
   EXPECT_EQ(result.out, "143\n") << result.err;
 }

@@ -112,7 +112,7 @@ TEST(EvalCommand, AgreementNeedsNoLabels) {
   ValueId weight = b.constant("w", Tensor::of<float>({3, 3}, {1, 0, 0, 0, 0, 1, 0, 1, 0}));
   ValueId x = b.input("x", {kUnknown, 3, kUnknown, kUnknown});
   Model(std::make_shared<const Graph>(b.build({b.matmul(b.flatten(b.global_avg_pool(x)), weight)})))
-      .save(box / "odd", {"odd.pdmodel", "odd.pdiparams"});
+      .save(box / "odd", {.model_file = "odd.pdmodel", .weights_file = "odd.pdiparams"});
   std::string out = output_of(
       box, {"--model-path", "model", "--baseline", "odd", "--baseline_model_filename", "odd.pdmodel",
             "--baseline_params_filename", "odd.pdiparams", "--data-dir", "photos", "--json", "r.json"});

@@ -119,7 +119,7 @@ TEST(Quantize, FilesAreReadBackAsTheyWere) {
     QuantizeOptions options;
     options.onnx_format = onnx_format;
     Model result = quantize(model_of(graph), batches_of({2, 3, 16, 16}), options);
-    result.save(dir.path().string(), {"__model__", "__params__"});
+    result.save(dir.path().string(), {.model_file = "__model__", .weights_file = "__params__"});
     Model read = Model::load(dir.path().string());
     Tensor x = ramp({2, 3, 16, 16}, 9);
     EXPECT_EQ(values<float>(run_graph(*result.graph(), {x}, true)[0]),
