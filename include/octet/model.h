@@ -19,14 +19,14 @@ struct TensorInfo {
 // Which files make the model, when there are several models in a directory, or when parameters are in a file
 // of another name. Empty: found by their names.
 struct LoadOptions {
-  std::string model_file;    // in the directory
-  std::string weights_file;  // beside the model's, or an absolute path
+  std::string model_file = {};    // in the directory
+  std::string weights_file = {};  // beside the model's, or an absolute path
 };
 
 // How a model is written. Empty: as the format usually calls its files.
 struct SaveOptions {
   std::string format = "paddle";
-  std::string model_file, weights_file;
+  std::string model_file = {}, weights_file = {};
 };
 
 // A model in memory. Copies share it; it does not change.

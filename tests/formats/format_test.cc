@@ -93,7 +93,9 @@ TEST(Formats, OpsHaveTheNamesThatUsersKnow) {
   for (const char* type : {"depthwise_conv2d", "matmul_v2", "mul", "elementwise_add", "pool2d"})
     EXPECT_TRUE(is_op_type(type)) << type;
   EXPECT_FALSE(is_op_type("frobnicate"));
-  EXPECT_EQ(op_type(graph, {.op = "qlut"}), "qlut");  // Paddle has no such op
+  Node qlut;
+  qlut.op = "qlut";
+  EXPECT_EQ(op_type(graph, qlut), "qlut");  // Paddle has no such op
 }
 
 }  // namespace
