@@ -143,14 +143,15 @@ void AtomicFiles::commit() {
     folders[folder_of(file.path)].push_back(
         {file.temporary.filename().string(), file.path.filename().string(), file.bytes});
   }
-  for (const auto& [folder, entries] : folders) {
+  for (const auto& item : folders) {
+    const fs::path& folder = item.first;
     bool decided = false;
     const auto keep = [&] {
       for (File& file : files_)
         if (decided && folder_of(file.path) == folder) file.temporary.clear();
     };
     try {
-      commit_files(folder, entries, &decided);
+      commit_files(folder, item.second, &decided);
     } catch (...) {
       keep();
       throw;

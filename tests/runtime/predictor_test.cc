@@ -125,7 +125,7 @@ TEST(Predictor, ThereIsNoGpu) {
   config.enable_use_gpu(100, 1);
   std::string message = error_of([&] { create_predictor(small_model(), config); });
   EXPECT_THAT(message, HasSubstr("gpu:1: no usable CUDA device"));
-  EXPECT_THAT(message, HasSubstr("--use-gpu False"));
+  EXPECT_THAT(message, HasSubstr("disable_gpu()"));
 }
 
 TEST(Predictor, AnUnknownIsaListsThoseThatThereAre) {
