@@ -41,8 +41,9 @@ std::vector<Choices> choices_of(std::span<const ThresholdMethod> methods, const 
 std::map<ValueId, std::vector<Choice>> candidates_of(const std::vector<Choices>& methods) {
   std::map<ValueId, std::vector<Choice>> candidates;
   for (const Choices& choices : methods)
-    for (const auto& [id, choice] : choices) {
-      std::vector<Choice>& different = candidates[id];
+    for (const auto& item : choices) {
+      const Choice& choice = item.second;
+      std::vector<Choice>& different = candidates[item.first];
       if (std::none_of(different.begin(), different.end(), [&](const Choice& other) {
             return std::fabs(choice.threshold - other.threshold) <= 1e-3f * choice.threshold;
           }))
