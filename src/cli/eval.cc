@@ -75,7 +75,7 @@ class Evaluation {
     has_labels_ = dataset.has_labels();
     if (!has_labels_ && !has_baseline())
       fail(
-          "{}: no labels to hold the answers against; give a folder with one folder a class, a list with "
+          "{}: no labels to hold the answers against; give a folder with one folder per class, a list with "
           "lines of "
           "`path label`, or another model as --baseline",
           options_.data_dir);
@@ -238,10 +238,10 @@ std::function<int()> declare_eval(Args& args) {
   args.add("baseline-model-filename", &options->baseline.files.model_file, "NAME", "its program's file");
   args.add("baseline-params-filename", &options->baseline.files.weights_file, "NAME", "its parameters' file");
   args.group("Data");
-  Flag& data =
-      args.add("data-dir", &options->data_dir, "FILE_OR_DIR",
-               "a folder with one folder a class, a folder with val_list.txt or val, a list of `path label` "
-               "lines, or arrays (.npy) with a labels.npy");
+  Flag& data = args.add(
+      "data-dir", &options->data_dir, "FILE_OR_DIR",
+      "a folder with one folder per class, a folder with val_list.txt or val, a list of `path label` "
+      "lines, or arrays (.npy) with a labels.npy");
   data.aliases = {"data-path"};
   data.required = true;
   args.add("batch-size", &options->batch_size, {1, 4096}, "pictures to run at once");

@@ -46,9 +46,10 @@ void add_network_flags(Args& args, TrainFlags* flags) {
 void add_data_flags(Args& args, TrainFlags* flags) {
   train::TrainOptions& train = flags->train;
   args.group("Data");
-  Flag& data = args.add("data-path", &train.data_path, "DIR",
-                        "train and val with one folder a class each, or train_list.txt and val_list.txt, or "
-                        "MNIST's idx files");
+  Flag& data =
+      args.add("data-path", &train.data_path, "DIR",
+               "train and val with one folder per class each, or train_list.txt and val_list.txt, or "
+               "MNIST's idx files");
   data.aliases = {"data-dir"};
   data.path = "train_dataset.dataset_root";
   data.set = [&train](const std::string& text) {

@@ -209,7 +209,7 @@ Dataset from_folder(const fs::path& path, std::string_view split) {
   fail(
       "{}: no pictures (*.jpg, *.jpeg, *.png) or arrays (*.npy) in this folder or the {} below it; octet "
       "takes a "
-      "folder with one folder a class, {}_list.txt, or a folder of pictures",
+      "folder with one folder per class, {}_list.txt, or a folder of pictures",
       path.string(), folder.folders.size(), split);
 }
 
@@ -262,7 +262,7 @@ void check_trainable(const Dataset& dataset) {
   if (dataset.entries.empty()) fail("there are no pictures to train on");
   const std::string first = dataset.entries.front().path.string();
   if (!dataset.has_labels())
-    fail("{}: training needs labels: one folder a class, or a list with lines of `relative/path label`",
+    fail("{}: training needs labels: one folder per class, or a list with lines of `relative/path label`",
          first);
   if (dataset.is_array(dataset.entries.front()))
     fail("{}: an array of pictures that are preprocessed already; training needs the pictures", first);

@@ -36,7 +36,7 @@ struct Dataset {
 };
 
 // Finds the examples without opening the pictures. `split` is "train" or "val"; `path` is one of
-// - a folder with one folder a class, which are numbered in the order of their names;
+// - a folder with one folder per class, which are numbered in the order of their names;
 // - a folder with the list `split`_list.txt, or with a folder `split`, which is any of these itself;
 // - a folder with the idx files of MNIST or Fashion-MNIST: "train" is train-*, "val" is t10k-*;
 // - a list: lines of `relative/path label`, or of paths alone, relative to the list's folder;

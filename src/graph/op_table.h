@@ -8,8 +8,8 @@
 
 #include "graph/graph.h"
 
-// What each op is, one row an op. Whoever wants to know something about an op asks its row; lists of op names
-// elsewhere would have to be found and completed with every new op.
+// What each op is, one row per op. Whoever wants to know something about an op asks its row; lists of op
+// names elsewhere would have to be found and completed with every new op.
 namespace octet {
 
 // What is known of a value when shapes are inferred. Before a run, dimensions may be kUnknown and only

@@ -4,10 +4,6 @@
 
 namespace octet {
 
-std::int64_t weight_channel_axis(const Node& layer) {
-  return layer.op == "conv2d" || (layer.op == "matmul" && attr<bool>(layer, "transpose_y")) ? 0 : 1;
-}
-
 bool has_one_tap(const Node& conv, const Shape& weight) {
   auto pads = attr<std::vector<std::int64_t>>(conv, "paddings");
   bool padded = std::any_of(pads.begin(), pads.end(), [](std::int64_t pad) { return pad != 0; });

@@ -5,12 +5,6 @@
 // What the passes that put one op into the epilogue of another have in common (docs/ops.md, "Epilogues").
 namespace octet {
 
-// Until all who ask have moved to is_product and weight_channel_axis(graph, node) of the op table.
-inline bool is_linear(const Node& node) {
-  return is_product(node);
-}
-std::int64_t weight_channel_axis(const Node& layer);
-
 // Whether nothing comes after the sum and bias (and residual) yet: no activation function, no quantization.
 bool is_open(const Node& node);
 

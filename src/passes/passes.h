@@ -7,7 +7,7 @@
 
 #include "graph/graph.h"
 
-// Rewrites of a graph, one a file. Each keeps what the graph's outputs are. They ask the op table what an op
+// Rewrites of a graph, one per file. Each keeps what the graph's outputs are. They ask the op table what an op
 // is; names stand only where a pass is about that one op.
 namespace octet {
 

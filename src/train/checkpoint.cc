@@ -156,7 +156,7 @@ fs::path find_checkpoint(const fs::path& path) {
         "--pretrained",
         parameters.string(), optimizer_file(parameters).filename().string());
   if (is_whole(parameters)) return parameters;
-  // A run was killed between the two files. Each epoch's are there as well.
+  // The two are of different steps. Each epoch's are there as well.
   fs::path newest;
   int newest_epoch = -1;
   const fs::path folder = parameters.parent_path().empty() ? fs::path(".") : parameters.parent_path();

@@ -35,7 +35,7 @@ std::string error_of(const Sandbox& box, std::vector<std::string> words) {
   return result.err;
 }
 
-// Twelve JPEGs in one folder a class. The second class of the model is the first of the folders, and so on.
+// Twelve JPEGs in one folder per class. The second class of the model is the first of the folders, and so on.
 void add_folders(const Sandbox& box) {
   const std::array<std::uint8_t, 3> colors[] = {{0, 0, 255}, {0, 255, 0}, {255, 0, 0}};
   const char* names[] = {"blue", "green", "red"};

@@ -4,28 +4,10 @@
 
 #include <cmath>
 
-#include "support/small_models.h"
+#include "quant/made_statistics.h"
 
 namespace octet::quant {
 namespace {
-
-using octet::testing::ramp;
-
-std::vector<float> numbers(std::int64_t count, std::uint32_t seed, float scale) {
-  Tensor tensor = ramp({count}, seed);
-  std::vector<float> result(tensor.data<float>().begin(), tensor.data<float>().end());
-  for (float& x : result) x *= x * x * scale;  // more small ones than large ones
-  return result;
-}
-
-TensorStatistics statistics_of(const std::vector<std::vector<float>>& batches, std::int64_t first = 0,
-                               int threads = 2) {
-  ThreadPool pool(threads);
-  TensorStatistics s;
-  for (std::size_t i = 0; i < batches.size(); ++i)
-    s.update(first + static_cast<std::int64_t>(i), batches[i], 4, {}, pool);
-  return s;
-}
 
 std::vector<std::vector<float>> three_batches() {
   return {numbers(40000, 1, 0.3f), numbers(40000, 2, 7.0f), numbers(40000, 3, 1.5f)};

@@ -6,29 +6,11 @@
 #include <numeric>
 #include <set>
 
+#include "quant/made_statistics.h"
 #include "support/graph_runner.h"
-#include "support/small_models.h"
 
 namespace octet::quant {
 namespace {
-
-using octet::testing::ramp;
-
-std::vector<float> numbers(std::int64_t count, std::uint32_t seed, float scale) {
-  Tensor tensor = ramp({count}, seed);
-  std::vector<float> result(tensor.data<float>().begin(), tensor.data<float>().end());
-  for (float& x : result) x *= x * x * scale;  // more small ones than large ones
-  return result;
-}
-
-TensorStatistics statistics_of(const std::vector<std::vector<float>>& batches, std::int64_t first = 0,
-                               int threads = 2) {
-  ThreadPool pool(threads);
-  TensorStatistics s;
-  for (std::size_t i = 0; i < batches.size(); ++i)
-    s.update(first + static_cast<std::int64_t>(i), batches[i], 4, {}, pool);
-  return s;
-}
 
 double by(const char* name, const Observed& seen, const ThresholdOptions& options = {}) {
   return threshold_of(seen, *find_threshold_method(name), options);
