@@ -7,8 +7,8 @@
 
 #include "graph/graph.h"
 
-// Rewrites of a graph, one per file. Each keeps what the graph's outputs are. They ask the op table what an op
-// is; names stand only where a pass is about that one op.
+// Rewrites of a graph, one per file. Each keeps what the graph's outputs are. They ask the op table what an
+// op is; names stand only where a pass is about that one op.
 namespace octet {
 
 // Computes a node from its inputs, of which absent ones are null; false when it can't.

@@ -8,20 +8,12 @@
 namespace octet::simd::OCTET_SIMD {
 namespace {
 
-struct Dot : UnsignedBytes<true> {
-  static constexpr bool kTwoUnits = false;
-  using UnsignedBytes<true>::UnsignedBytes;
-  Ints add(Ints sum, Ints a, const std::int8_t* w) const {
-    return _mm256_dpbusd_avx_epi32(sum, a, load_bytes(w));
-  }
-};
-
-template <class Use>
-inline void with_kind(const Int8Panel&, const Use& use) {
-  use.template operator()<Dot>();
+// Adds the products of four bytes each.
+inline Ints dot(Ints sum, Ints a, Ints w) {
+  return _mm256_dpbusd_avx_epi32(sum, a, w);
 }
-
-constexpr Int8Features kFeatures = features_of_x86(true);
 
 }  // namespace
 }  // namespace octet::simd::OCTET_SIMD
+
+#include "kernels/simd/avx2/dot.h"
