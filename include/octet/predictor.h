@@ -19,6 +19,8 @@
 
 namespace octet {
 
+class Device;  // made by octet-train, which has libtorch
+
 class Config {
  public:
   Config() = default;
@@ -50,12 +52,16 @@ class Config {
   void disable_gpu() { gpu_ = -1; }
   bool use_gpu() const { return gpu_ >= 0; }
   int gpu_device_id() const { return gpu_; }
+  // Where models run instead of on the CPU; a GPU needs one.
+  void set_device(std::shared_ptr<const Device> device) { device_ = std::move(device); }
+  const std::shared_ptr<const Device>& device() const { return device_; }
 
  private:
   std::string model_path_, params_file_, isa_;
   int threads_ = 0;
   int gpu_ = -1;
   bool ir_optim_ = true;
+  std::shared_ptr<const Device> device_;
 };
 
 // One input or output of a predictor, valid as long as the predictor.

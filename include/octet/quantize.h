@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "octet/model.h"
+#include "octet/predictor.h"
 
 // Post-training quantization: from a float model and a few batches of its input to an int8 model.
 //
@@ -49,6 +49,7 @@ struct QuantizeOptions {
   std::int64_t batch_num = 10;                   // at most this many batches; 0: all
   int threads = 0;                               // 0: as many as there are cores
   std::string save_stats = {}, load_stats = {};  // files
+  std::shared_ptr<const Device> device = {};     // where calibration runs; empty: on this CPU
   // What is being done, how far it is, and how far it goes (0: not known).
   std::function<void(const std::string& stage, std::int64_t done, std::int64_t total)> progress = {};
 };

@@ -123,6 +123,10 @@ Flag& Args::add_flag(std::string name, std::string value, std::string help) {
   const bool is_key = name.find('.') != std::string::npos;
   Flag& flag = is_key ? keys_.emplace_back() : flags_.emplace_back();
   if (is_key) flag.path = name;
+  if (!section_.empty()) {
+    flag.path = section_ + "." + name;
+    std::replace(flag.path.begin(), flag.path.end(), '-', '_');
+  }
   flag.name = std::move(name);
   flag.value = std::move(value);
   flag.help = std::move(help);

@@ -71,6 +71,7 @@ class Args {
   Args(std::string command, std::string summary);
 
   void group(std::string title) { group_ = std::move(title); }        // of the flags that follow
+  void section(std::string path) { section_ = std::move(path); }      // of recipes, for the same; "" ends it
   void note(std::string text) { notes_.push_back(std::move(text)); }  // a paragraph at the end of the help
   void example(std::string line) { examples_.push_back(std::move(line)); }
 
@@ -112,7 +113,7 @@ class Args {
   void read_config(std::span<const std::string> words);
   std::string see_help() const;
 
-  std::string command_, summary_, group_ = "Flags";
+  std::string command_, summary_, group_ = "Flags", section_;
   std::string line_name_, config_;
   std::function<void()> after_config_;
   std::vector<std::string>* line_ = nullptr;  // of add_command_line

@@ -74,8 +74,7 @@ Subject prepare_subject(const std::string& path, const Options& options, const C
     subject.input_names.push_back(inputs[i].name);
     subject.inputs.push_back(random_tensor(inputs[i].dtype, shapes[i]));
   }
-  subject.session =
-      std::make_unique<Session>(prepare(*model.graph(), {config.ir_optim(), config.isa()}), pool);
+  subject.session = std::make_unique<Session>(prepare(*model.graph(), execute_options(config)), pool);
   std::vector<StepTime> steps;
   std::vector<Tensor> outputs = subject.session->run(subject.inputs, &steps);
   for (const auto* tensors : {&subject.inputs, &outputs})

@@ -125,12 +125,12 @@ void show_model_text(const Model& model, const ModelPaths& paths, const ModelSum
 // How a run goes: the steps after all rewrites, what runs each, and where in memory its result lies.
 void show_plan(const Model& model, const Options& options) {
   Config config = make_config(options.runtime);
-  if (runs_on_device()) fail("--plan: there is only one for the CPU; leave out --use-gpu and --device");
+  if (config.device()) fail("--plan: there is only one for the CPU; leave out --use-gpu and --device");
   std::vector<NamedShape> given;
   for (const std::string& word : options.inputs) given.push_back(parse_shape(word));
   std::vector<Shape> shapes = choose_shapes(options.model.path, model.inputs(), given);
   ThreadPool pool(config.cpu_math_library_num_threads());
-  auto executable = prepare(*model.graph(), {config.ir_optim(), config.isa()});
+  auto executable = prepare(*model.graph(), execute_options(config));
   Plan plan = make_plan(*executable, shapes, pool);
   const Graph& graph = executable->graph;
   say("{:<18} {:<14} {:<8} {:<18} {:>10} {:>10}  {}\n", "op", "kernel", "memory", "shape", "bytes", "at",

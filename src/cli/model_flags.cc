@@ -4,9 +4,9 @@
 
 #include "base/error.h"
 #include "base/threads.h"
+#include "cli/program.h"
 #include "cli/start_train.h"
 #include "kernels/dispatch.h"
-#include "runtime/executor.h"
 
 namespace octet::cli {
 
@@ -73,11 +73,12 @@ void add_device_flags(Args& args, RuntimeFlags* flags) {
 
 Config make_config(const RuntimeFlags& flags) {
   const std::string gpu = requested_gpu(flags);
-  if (flags.precision == "fp16" && gpu.empty() && !runs_on_device())
+  if (flags.precision == "fp16" && gpu.empty() && !program_device())
     fail("--precision fp16 is for GPUs; add --use-gpu True, or quantize the model with `octet ptq`");
-  if (!gpu.empty() && !runs_on_device()) start_on_device(gpu, flags.precision);
+  if (!gpu.empty() && !program_device()) start_on_device(gpu, flags.precision);
   Config config;
   if (!gpu.empty()) config.enable_use_gpu(0, std::stoi(gpu.substr(4)));
+  config.set_device(program_device());
   config.set_cpu_math_library_num_threads(flags.threads.value_or(default_threads()));
   config.set_isa(std::string(choose_isa(flags.isa).name));
   config.switch_ir_optim(flags.ir_optim);

@@ -22,7 +22,7 @@ PictureModel::PictureModel(const ModelFlags& model, const Config& config, const 
     : path_(model.path),
       task_(task),
       model_(Model::load(model.path, model.files)),
-      session_(prepare(*model_.graph(), {config.ir_optim(), config.isa()}), pool) {
+      session_(prepare(*model_.graph(), execute_options(config)), pool) {
   std::vector<TensorInfo> inputs = model_.inputs();
   if (inputs.size() != 1 || inputs[0].dtype != DType::kFloat32 || inputs[0].shape.size() != 4)
     fail(

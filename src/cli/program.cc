@@ -123,19 +123,28 @@ void occupy_standard_streams() {
     if (::fcntl(fd, F_GETFD) < 0) (void)::open("/dev/null", O_RDONLY);
 }
 
-std::vector<std::string>& words_of_program() {
-  static std::vector<std::string> words;
-  return words;
+struct Given {
+  std::vector<std::string> words;
+  std::shared_ptr<const Device> device;
+};
+
+Given& given() {
+  static Given given;
+  return given;
 }
 
 }  // namespace
 
 const std::vector<std::string>& command_line() {
-  return words_of_program();
+  return given().words;
 }
 
-int run_program(std::vector<std::string> words) {
-  words_of_program() = std::move(words);
+const std::shared_ptr<const Device>& program_device() {
+  return given().device;
+}
+
+int run_program(std::vector<std::string> words, std::shared_ptr<const Device> device) {
+  given() = {std::move(words), std::move(device)};
   return exit_code_of(
       [] {
         const int code = run(command_line());

@@ -1,7 +1,10 @@
 #pragma once
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
+
+#include "octet/predictor.h"
 
 namespace octet::cli {
 
@@ -9,9 +12,10 @@ namespace octet::cli {
 void start_program();
 
 // `octet WORDS...`: runs the command that they name and returns the exit code.
-int run_program(std::vector<std::string> words);
-// The words that run_program was given.
+int run_program(std::vector<std::string> words, std::shared_ptr<const Device> device = nullptr);
+// What run_program was given: the words, and where models run (null: on this CPU).
 const std::vector<std::string>& command_line();
+const std::shared_ptr<const Device>& program_device();
 
 // The result of `work`; for what it throws one line to `report`, and 2 if the user can mend it, otherwise 1.
 int exit_code_of(const std::function<int()>& work, const std::function<void(const std::string&)>& report);

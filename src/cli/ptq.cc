@@ -169,6 +169,7 @@ int run(Options& options) {
     if (!value) fail("--optimize_model {}: expected True or False", *options.fold_batch_norm);
     quantize_options.fold_batch_norm = *value;
   }
+  quantize_options.device = config.device();
   quantize_options.threads = config.cpu_math_library_num_threads();
   quantize_options.batch_num = options.batch_num;
 

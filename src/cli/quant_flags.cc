@@ -1,6 +1,5 @@
 #include "cli/quant_flags.h"
 
-#include <algorithm>
 #include <cstdlib>
 
 #include "base/error.h"
@@ -8,6 +7,7 @@
 namespace octet::cli {
 
 void add_quant_flags(Args& args, QuantFlags* flags) {
+  args.section("quant");
   args.add("activation-preprocess-type", &flags->activation, "PACT|LSQ|none",
            "how ranges of activations are found: a learned clipping value, a learned range, or the moving "
            "average alone");
@@ -29,14 +29,7 @@ void add_quant_flags(Args& args, QuantFlags* flags) {
            "where PACT's clipping values begin; auto: where rounding the first batch does least harm");
   args.add("pact-lr-factor", &flags->options.rate_factor, "learned ranges have this times the learning rate");
   args.add("pact-decay", &flags->options.decay, "L2 decay of learned ranges");
-  for (const char* name :
-       {"activation-preprocess-type", "weight-preprocess-type", "weight-quantize-type",
-        "activation-quantize-type", "weight-bits", "activation-bits", "keep-8bit", "moving-rate",
-        "quantizable-layer-type", "skip-quant", "pact-init", "pact-lr-factor", "pact-decay"}) {
-    Flag& flag = args.at(name);
-    flag.path = "quant." + flag.name;
-    std::replace(flag.path.begin(), flag.path.end(), '-', '_');
-  }
+  args.section("");
 }
 
 train::QuantOptions options_of(const QuantFlags& flags) {

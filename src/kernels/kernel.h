@@ -7,6 +7,7 @@
 
 namespace octet {
 
+struct OpSpec;
 namespace simd {
 struct Simd;
 }
@@ -29,8 +30,10 @@ struct KernelArgs {
   const simd::Simd* simd = nullptr;    // the vector routines of this CPU; null for the reference kernels
   const Prepared* prepared = nullptr;  // what Implementation::prepare made
   std::span<std::byte> scratch = {};   // what Implementation::scratch asked for, 64-byte aligned
+  const OpSpec* spec = nullptr;        // of the node, where it is known already
 
-  const Tensor* input(std::size_t i) const { return i < inputs.size() ? inputs[i] : nullptr; }
+  // The input in a slot of the op; null where it is absent, or the op has no such slot.
+  const Tensor* input(std::string_view slot) const;
 };
 
 using Kernel = void (*)(const KernelArgs& args);
@@ -40,11 +43,11 @@ struct PrepareArgs {
   const Node& node;
   const simd::Simd* simd;
 
-  const Value* value(std::size_t i) const {
-    return i < node.inputs.size() && node.inputs[i] != kNoValue ? &graph.value(node.inputs[i]) : nullptr;
-  }
+  // The same of the graph.
+  const Value* value(std::string_view slot) const;
+  bool is_constant(std::string_view slot) const { return value(slot) && value(slot)->is_constant(); }
   // A constant input; empty when it is absent or not constant.
-  Tensor constant(std::size_t i) const { return value(i) ? value(i)->constant : Tensor(); }
+  Tensor constant(std::string_view slot) const { return value(slot) ? value(slot)->constant : Tensor(); }
 };
 
 // One way to run an op.

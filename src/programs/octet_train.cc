@@ -54,8 +54,8 @@ int run(const Words& words, octet::Comm& comm) {
   if (command == "train" && words.size() == 2) return train(words[1], comm);
   if (command == "qat" && words.size() == 2) return distill(words[1]);
   if (command == "on" && words.size() > 3) {
-    octet::run_on_device(octet::train::load_on(words[1], words[2]));
-    return octet::cli::run_program({words.begin() + 3, words.end()});
+    return octet::cli::run_program({words.begin() + 3, words.end()},
+                                   octet::train::open_device(words[1], words[2]));
   }
   octet::fail("octet-train is started by `octet`; see `octet help train`");
 }

@@ -38,7 +38,7 @@ class Rounder {
     std::size_t bytes = 0;
     for (const Layer& layer : decisions_.points.layers) {
       if (!layer.weights) continue;
-      const ValueId weight = node(layer).inputs[1];
+      const ValueId weight = weights_of(node(layer));
       const std::size_t more = OutputRounding::bytes(node(layer), graph_.value(weight).shape);
       if (more == 0 && !one_by_one) continue;
       auto known = turn_of.find(weight);
@@ -57,8 +57,8 @@ class Rounder {
     std::vector<ValueId> read;
     for (const Layer& layer : layers) {
       const Node& n = node(layer);
-      if (OutputRounding::bytes(n, graph_.value(n.inputs[1]).shape) == 0) continue;
-      roundings.try_emplace(n.inputs[1], n, graph_.value(n.inputs[1]).constant, layer.axis);
+      if (OutputRounding::bytes(n, graph_.value(weights_of(n)).shape) == 0) continue;
+      roundings.try_emplace(weights_of(n), n, graph_.value(weights_of(n)).constant, layer.axis);
       if (std::find(read.begin(), read.end(), n.inputs[0]) == read.end()) read.push_back(n.inputs[0]);
     }
     if (roundings.empty()) return;
@@ -71,11 +71,11 @@ class Rounder {
       if (so_far) so_far->run(inputs);
       for (const Layer& layer : layers) {
         const Node& n = node(layer);
-        if (!roundings.contains(n.inputs[1])) continue;
+        if (!roundings.contains(weights_of(n))) continue;
         const Tensor& exact = floats[n.inputs[0]];
         Tensor given = exact;
         if (so_far) given = fake_quantized((*so_far)[n.inputs[0]], decisions_.activations.at(n.inputs[0]));
-        roundings.at(n.inputs[1]).add(n, exact, given, static_cast<std::int64_t>(sample_.size()), pool_);
+        roundings.at(weights_of(n)).add(n, exact, given, static_cast<std::int64_t>(sample_.size()), pool_);
       }
     }
     for (auto& [id, rounding] : roundings) rounding.round(&decisions_.weights.at(id), correct_biases_, pool_);

@@ -71,10 +71,10 @@ namespace {
 // depend on the order of batches.
 class Watcher {
  public:
-  Watcher(const Graph& graph, const std::set<ValueId>& tensors, ThreadPool& pool)
+  Watcher(const Graph& graph, const std::set<ValueId>& tensors, const Device* device, ThreadPool& pool)
       : names_(graph.values.size()), pool_(pool) {
     for (ValueId id : tensors) names_[static_cast<std::size_t>(id)] = graph.value(id).name;
-    executable_ = prepare(graph, {.observed = {tensors.begin(), tensors.end()}});
+    executable_ = prepare(graph, {.observed = {tensors.begin(), tensors.end()}, .device = device});
   }
 
   // next(inputs) gives the number of the next batch, -1: there are no more; see(batch, name, values, samples,
@@ -152,7 +152,7 @@ void put_together(std::map<std::string, Histogram>& histograms, Comm& comm) {
 
 Calibration calibrate(const Graph& graph, const std::set<ValueId>& tensors, const Batches& batches,
                       const CalibrateOptions& options, Comm& comm, ThreadPool& pool) {
-  Watcher watcher(graph, tensors, pool);
+  Watcher watcher(graph, tensors, options.device, pool);
   Calibration result;
   Wanted wanted = options.wanted;
   wanted.histogram = wanted.histogram && !options.two_pass;

@@ -6,6 +6,7 @@
 #include "graph/graph.h"
 #include "quant/calibration_sample.h"
 #include "quant/statistics.h"
+#include "runtime/executor.h"
 
 namespace octet::quant {
 
@@ -38,7 +39,8 @@ constexpr std::int64_t kSampleSize = 32;  // pictures that decisions are tried o
 struct CalibrateOptions {
   Wanted wanted;
   bool two_pass = false;
-  std::int64_t batch_num = 0;  // 0: all
+  std::int64_t batch_num = 0;      // 0: all
+  const Device* device = nullptr;  // that runs the graph; null: this CPU
   std::function<void(std::int64_t done)> progress = {};
 };
 

@@ -46,7 +46,7 @@ float range_of(const Graph& graph, const Node& fake_quant) {
   const auto number = [&](std::size_t slot) {
     return graph.value(fake_quant.inputs[slot]).constant.data<float>()[0];
   };
-  const bool is_clipped = fake_quant.inputs.size() > 2 && fake_quant.inputs[2] != kNoValue;
+  const bool is_clipped = input_of(fake_quant, "alpha") != kNoValue;
   return is_clipped ? std::min(number(1), number(2)) : number(1);
 }
 
@@ -62,7 +62,7 @@ Graph deployable(Graph graph, bool onnx_format) {
     const ValueId x = input->inputs[0], w = weight->inputs[0];
     decisions.activations[x] = Quantization::of_abs_max(range_of(graph, *input), attr<int>(*input, "bits"));
     floats[w] = graph.value(w).constant.aligned();
-    const Tensor abs_max = graph.value(weight->inputs[1]).constant.aligned();
+    const Tensor abs_max = graph.value(input_of(*weight, "scale")).constant.aligned();
     integers[w] =
         quantize_weight(floats[w], Quantization::of_abs_max(abs_max.data<float>(), attr<int>(*weight, "bits"),
                                                             attr<std::int64_t>(*weight, "axis")));
@@ -74,17 +74,17 @@ Graph deployable(Graph graph, bool onnx_format) {
     const Node& node = graph.nodes[static_cast<std::size_t>(i)];
     const std::int64_t axis = weight_axis(graph, node);
     if (axis < 0) continue;
-    const auto fold_of = folded.find(node.inputs[1]);
-    const ValueId was = fold_of == folded.end() ? node.inputs[1] : fold_of->second.was;
+    const auto fold_of = folded.find(weights_of(node));
+    const ValueId was = fold_of == folded.end() ? weights_of(node) : fold_of->second.was;
     const auto trained = integers.find(was);
     if (trained == integers.end()) continue;
-    const auto channels = graph.value(node.inputs[1]).shape[static_cast<std::size_t>(axis)];
+    const auto channels = graph.value(weights_of(node)).shape[static_cast<std::size_t>(axis)];
     const std::vector<double> factors = fold_of == folded.end()
                                             ? std::vector<double>(static_cast<std::size_t>(channels), 1)
                                             : fold_of->second.factors;
     decisions.points.layers.push_back({.node = i, .axis = axis});
     decisions.points.inputs.insert({i, 0});
-    decisions.weights[node.inputs[1]] = fold(trained->second, rounded(factors, floats.at(was), axis), axis);
+    decisions.weights[weights_of(node)] = fold(trained->second, rounded(factors, floats.at(was), axis), axis);
   }
   return quantized_graph(graph, decisions, onnx_format);
 }

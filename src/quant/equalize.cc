@@ -41,8 +41,8 @@ class Equalizer {
       bool conv = is_own_conv(node), hands_on = passes_on(node);
       if (conv) {
         Stream& made = stream_of(node.outputs[0]);
-        made.makers.push_back(node.inputs[1]);
-        made.channels = graph_.value(node.inputs[1]).shape[0];
+        made.makers.push_back(weights_of(node));
+        made.channels = output_channels(graph_, node);
       }
       if (hands_on && node.op == "add" && graph_.value(node.inputs[1]).is_constant())
         stream_of(node.outputs[0]).makers.push_back(node.inputs[1]);
@@ -102,17 +102,16 @@ class Equalizer {
     return value.is_constant() && value.dtype == DType::kFloat32 && uses_.consumers(id).size() == 1;
   }
   bool is_own_conv(const Node& node) const {
-    return node.op == "conv2d" && node.inputs.size() == 2 && is_own_constant(node.inputs[1]);
+    return node.op == "conv2d" && node.inputs.size() == 2 && is_own_constant(weights_of(node));
   }
   // Each of its weights belongs to one channel of the input.
   bool can_read(const Node& conv) const {
-    const Shape& weight = graph_.value(conv.inputs[1]).shape;
+    const Shape& weight = graph_.value(weights_of(conv)).shape;
     std::int64_t groups = attr<std::int64_t>(conv, "groups");
     return groups == 1 || (weight[1] == 1 && weight[0] == groups);
   }
-  // f(s * x) = s * f(x) for each channel.
   bool passes_on(const Node& node) const {
-    if (node.op == "relu" || node.op == "leaky_relu" || node.op == "pool2d") return true;
+    if (spec_of(node).homogeneous) return true;
     if (node.op != "add" || graph_.value(node.inputs[0]).is_constant()) return false;
     if (!graph_.value(node.inputs[1])
              .is_constant())  // of equal shapes; what broadcasts has no stream of its own
@@ -126,7 +125,7 @@ class Equalizer {
   template <class Work>
   void for_weights(int reader, const Work& work) {
     const Node& conv = graph_.nodes[static_cast<std::size_t>(reader)];
-    Value& value = graph_.value(conv.inputs[1]);
+    Value& value = graph_.value(weights_of(conv));
     bool depthwise = attr<std::int64_t>(conv, "groups") > 1;
     Tensor tensor = value.constant.clone();
     std::span<float> weights = tensor.mutable_data<float>();

@@ -124,13 +124,13 @@ void insert_fake_quant(Graph& graph, const std::vector<FakeQuantLayer>& layers) 
     if (const auto found = by_node.find(i); found != by_node.end()) {
       const std::int64_t axis = weight_axis(graph, node);
       check(axis >= 0, "a node without weights is to be trained on integers");
-      const ValueId x = node.inputs[0], weight = node.inputs[1];
+      const ValueId x = node.inputs[0], weight = weights_of(node);
       const std::string name = layer_name(graph.value(weight).name);
       if (!quantized.contains(x)) quantized[x] = inserter.add_input(x, name, inputs.at(x));
       if (!quantized.contains(weight))
         quantized[weight] = inserter.add_weight(weight, name, found->second->weight, axis);
       node.inputs[0] = quantized[x];
-      node.inputs[1] = quantized[weight];
+      set_input(node, spec_of(node).weights, quantized[weight]);
     }
     inserter.nodes.push_back(std::move(node));
   }
@@ -143,7 +143,7 @@ bool read_fake_quant(Graph& graph, const StateDict& state) {
     const Node& node = graph.nodes[static_cast<std::size_t>(i)];
     const std::int64_t axis = weight_axis(graph, node);
     if (axis < 0) continue;
-    const Value& weight = graph.value(node.inputs[1]);
+    const Value& weight = graph.value(weights_of(node));
     const std::string name = layer_name(weight.name);
     if (!state.find(name + kInput + "._scale")) continue;
     layers.push_back(layer_in(state, name, weight.shape[static_cast<std::size_t>(axis)]));
@@ -193,7 +193,7 @@ std::vector<TrainedLayer> trained_layers(const Graph& graph) {
     if (is_trained(node)) {
       trained[node.outputs[0]] = &node;
     } else if (node.inputs.size() >= 2) {
-      const auto input = trained.find(node.inputs[0]), weight = trained.find(node.inputs[1]);
+      const auto input = trained.find(node.inputs[0]), weight = trained.find(weights_of(node));
       if (input != trained.end() && weight != trained.end())
         layers.push_back({&node, input->second, weight->second});
     }

@@ -2,16 +2,17 @@
 
 #include <set>
 
+#include "graph/op_table.h"
 #include "passes/passes.h"
 #include "passes/uses.h"
 
 namespace octet::quant {
 
 std::map<ValueId, FoldedWeight> fold_batch_norms_in_file(Graph& graph) {
-  auto is_conv = [](const Node& node) { return node.op == "conv2d" || node.op == "conv2d_transpose"; };
+  auto is_conv = [](const Node& node) { return spec_of(node).kind == OpKind::kConvolution; };
   std::vector<ValueId> weights, outputs;  // of the convolutions, which stay and keep their order
   for (const Node& node : graph.nodes)
-    if (is_conv(node)) weights.push_back(node.inputs[1]), outputs.push_back(node.outputs[0]);
+    if (is_conv(node)) weights.push_back(weights_of(node)), outputs.push_back(node.outputs[0]);
   std::map<ValueId, std::vector<double>> factors;
   fold_batch_norm(graph, &factors);
   std::map<ValueId, FoldedWeight> folded;
@@ -26,11 +27,10 @@ std::map<ValueId, FoldedWeight> fold_batch_norms_in_file(Graph& graph) {
     }
     ValueId was = weights.at(conv), sum = outputs.at(conv);
     ++conv;
-    if (const auto found = factors.find(node.inputs[1]); found != factors.end())
-      folded[node.inputs[1]] = {was, std::move(found->second)};
-    if (node.inputs[1] != was && !read.contains(was))
-      std::swap(graph.value(node.inputs[1]).name, graph.value(was).name);
-    ValueId bias = node.inputs.size() > 2 ? node.inputs[2] : kNoValue, made = node.outputs[0];
+    const ValueId weight = weights_of(node), bias = input_of(node, "bias"), made = node.outputs[0];
+    if (const auto found = factors.find(weight); found != factors.end())
+      folded[weight] = {was, std::move(found->second)};
+    if (weight != was && !read.contains(was)) std::swap(graph.value(weight).name, graph.value(was).name);
     if (bias == kNoValue) {
       nodes.push_back(std::move(node));
       continue;
@@ -40,7 +40,7 @@ std::map<ValueId, FoldedWeight> fold_batch_norms_in_file(Graph& graph) {
     if (sum == made)
       sum =
           graph.add_value(graph.value(made).name + ".conv", DType::kFloat32, Shape(graph.value(made).shape));
-    node.inputs.resize(2);
+    node.inputs.resize(2);  // without the bias
     node.outputs[0] = sum;
     nodes.push_back(std::move(node));
     nodes.push_back(

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "graph/op_table.h"
 #include "graph/quantization.h"
 
 namespace octet::quant {
@@ -43,7 +44,7 @@ class Inserter {
  private:
   bool can_quantize(int i, const Node& node) const {
     return points_.inputs.contains({i, 0}) && activations_.contains(node.inputs[0]) &&
-           weights_.contains(node.inputs[1]);
+           weights_.contains(weights_of(node));
   }
 
   void add_node(int i, Node& node, bool integer) {
@@ -53,7 +54,7 @@ class Inserter {
       if (points_.inputs.contains({i, static_cast<int>(slot)}) && activations_.contains(id))
         node.inputs[slot] = onnx_format_ ? through_integers(id) : through_fake_quant(id);
     }
-    if (integer) node.inputs[1] = dequantized_weight(node.inputs[1]);
+    if (integer) set_input(node, spec_of(node).weights, dequantized_weight(weights_of(node)));
     graph_.nodes.push_back(std::move(node));
   }
 
@@ -132,8 +133,8 @@ class Inserter {
 
   // The older generation: the layer works on integers held as floats, and its sums are brought back.
   void add_older_layer(Node& node) {
-    ValueId x = node.inputs[0], weight_id = node.inputs[1], made = node.outputs[0];
-    ValueId bias = node.inputs.size() > 2 ? node.inputs[2] : kNoValue;
+    ValueId x = node.inputs[0], weight_id = weights_of(node), made = node.outputs[0];
+    ValueId bias = input_of(node, "bias");
     const QuantizedWeight& weight = weights_.at(weight_id);
     const Quantization& how = weight.quantization;
     auto [it, fresh] = integers_.emplace(x, kNoValue);

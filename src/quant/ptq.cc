@@ -160,6 +160,7 @@ class Ptq {
     how.wanted.negatives_are_errors = options_.two_pass && !options_.onnx_format;
     how.two_pass = options_.two_pass;
     how.batch_num = options_.batch_num;
+    how.device = options_.device.get();
     how.progress = [&](std::int64_t done) { stage("calibration", done, options_.batch_num); };
     Calibration result = quant::calibrate(
         graph_, decisions_.points.tensors(graph_),
@@ -172,7 +173,7 @@ class Ptq {
 
   void quantize_weights_of(const Layer& layer) {
     if (!layer.weights) return;
-    ValueId id = node_of(graph_, layer).inputs[1];
+    ValueId id = weights_of(node_of(graph_, layer));
     if (decisions_.weights.contains(id)) return;
     std::int64_t axis = options_.weight_quantize_type == "abs_max" ? -1 : layer.axis;
     QuantizedWeight weight = quantize_weight(graph_.value(id).constant, axis, options_.weight_bits);

@@ -24,19 +24,20 @@ std::int64_t wanted_positions(std::int64_t columns) {
 // all groups.
 class PatchReader {
  public:
-  PatchReader(const Node& node, const Shape& weight) : node_(node), weight_(weight) {}
+  PatchReader(const Node& node, const Shape& weight)
+      : node_(node), weight_(weight), is_conv_(node.op == "conv2d") {}
 
   bool can_read() const {
-    if (node_.op == "conv2d") return true;
-    return node_.op == "matmul_flat" || (node_.op == "matmul" && !attr<bool>(node_, "transpose_x"));
+    return is_conv_ || node_.op == "matmul_flat" ||
+           (node_.op == "matmul" && !attr<bool>(node_, "transpose_x"));
   }
-  std::int64_t groups() const { return node_.op == "conv2d" ? attr<std::int64_t>(node_, "groups") : 1; }
+  std::int64_t groups() const { return is_conv_ ? attr<std::int64_t>(node_, "groups") : 1; }
   std::int64_t columns() const {  // of a group
-    if (node_.op == "conv2d") return weight_[1] * weight_[2] * weight_[3];
+    if (is_conv_) return weight_[1] * weight_[2] * weight_[3];
     return weight_[node_.op == "matmul" && attr<bool>(node_, "transpose_y") ? 1 : 0];
   }
   std::int64_t positions(const Shape& x) const {
-    if (node_.op != "conv2d") return element_count(x) / columns();
+    if (!is_conv_) return element_count(x) / columns();
     ops::Window window = window_of(x);
     return x[0] * window.y.out * window.x.out;
   }
@@ -47,7 +48,7 @@ class PatchReader {
     Tensor result(DType::kFloat32, {count, groups() * columns()});
     float* to = result.mutable_data<float>().data();
     const float* data = x.data<float>().data();
-    if (node_.op != "conv2d") {
+    if (!is_conv_) {
       for (std::int64_t p = 0; p < positions(x.shape()); p += step)
         to = std::copy(data + p * columns(), data + (p + 1) * columns(), to);
       return result;
@@ -75,6 +76,7 @@ class PatchReader {
   }
   const Node& node_;
   const Shape& weight_;
+  const bool is_conv_;
 };
 
 OCTET_CLONES void add_multiple(float* to, const float* from, float factor, std::int64_t count) {

@@ -52,7 +52,7 @@ Tensor LayerRunner::run(const Tensor& x, float threshold) {
 
 LayerRunner& LayerRunners::operator()(const Layer& layer) {
   auto [it, fresh] = runners_.try_emplace(layer.node);
-  ValueId weight = node_of(graph_, layer).inputs[1];
+  ValueId weight = weights_of(node_of(graph_, layer));
   if (fresh)
     it->second =
         std::make_unique<LayerRunner>(graph_, layer, dequantize_weight(weights_.at(weight)), bits_, pool_);

@@ -59,7 +59,7 @@ std::vector<LayerShare> shares_of_work(const Graph& graph, const InsertionPoints
     const Node& node = node_of(graph, layer);
     LayerShare share{.layer = layer};
     share.work = static_cast<double>(multiply_adds(graph, node, floats.at(node.outputs[0]).shape()));
-    share.weights = layer.weights ? static_cast<double>(graph.value(node.inputs[1]).constant.size()) : 0;
+    share.weights = layer.weights ? static_cast<double>(graph.value(weights_of(node)).constant.size()) : 0;
     all_work += share.work, all_weights += share.weights;
     if (layer.weights && reads_alone(graph, points, layer)) result.push_back(share);
   }

@@ -114,21 +114,8 @@ class ConstantDropper {
 
 }  // namespace
 
-namespace {
-
-DeviceLoader& device_loader() {
-  static DeviceLoader loader;
-  return loader;
-}
-
-}  // namespace
-
-void run_on_device(DeviceLoader loader) {
-  device_loader() = std::move(loader);
-}
-
-bool runs_on_device() {
-  return device_loader() != nullptr;
+ExecuteOptions execute_options(const Config& config) {
+  return {.ir_optim = config.ir_optim(), .isa = config.isa(), .device = config.device().get()};
 }
 
 std::shared_ptr<const Executable> prepare(const Graph& graph, const ExecuteOptions& options) {
@@ -136,8 +123,8 @@ std::shared_ptr<const Executable> prepare(const Graph& graph, const ExecuteOptio
   executable->isa = &choose_isa(options.isa);
   executable->graph = graph;
   check_attributes(graph);
-  if (runs_on_device()) {
-    executable->on_device = device_loader()(graph, options.observed);
+  if (options.device) {
+    executable->on_device = options.device->load(graph, options.observed);
     return executable;
   }
   Graph& ours = executable->graph;
@@ -161,7 +148,8 @@ std::shared_ptr<const Executable> prepare(const Graph& graph, const ExecuteOptio
     step.free_after = std::move(free_after[i]);
     step.layout = layout_of(ours, node);
     PrepareArgs args{ours, node, simd};
-    step.implementation = find_op(node.op) ? find_implementation(args) : nullptr;
+    step.spec = find_op(node.op);
+    step.implementation = step.spec ? find_implementation(args) : nullptr;
     if (!step.implementation)
       step.why_not = reason(node);
     else if (step.implementation->prepare)
@@ -194,8 +182,8 @@ struct Session::Bound {
   void run_dynamic(const Executable& executable, std::size_t index, ThreadPool& pool);
   KernelArgs args(const Executable& executable, std::size_t index, ThreadPool& pool) {
     const Executable::Step& step = executable.steps[index];
-    return {executable.graph.nodes[index], steps[index].inputs, steps[index].outputs, pool, step.layout,
-            executable.isa->simd,          step.prepared.get(), steps[index].scratch};
+    return {executable.graph.nodes[index], steps[index].inputs, steps[index].outputs, pool,     step.layout,
+            executable.isa->simd,          step.prepared.get(), steps[index].scratch, step.spec};
   }
 };
 

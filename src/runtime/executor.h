@@ -7,15 +7,9 @@
 #include "base/threads.h"
 #include "graph/op_table.h"
 #include "kernels/dispatch.h"
+#include "octet/predictor.h"
 
 namespace octet {
-
-struct ExecuteOptions {
-  bool ir_optim = true;  // rewrite the graph to run faster; off: run it as it is
-  std::string isa = {};  // "" is the best that there is
-  // Values that an observer wants to see in the run. They are not fused away, and all convolutions are exact.
-  std::vector<ValueId> observed = {};
-};
 
 // Sees values as they are made, in the layout that they have in memory.
 using Observer = std::function<void(ValueId id, const Tensor& tensor)>;
@@ -23,15 +17,28 @@ using Observer = std::function<void(ValueId id, const Tensor& tensor)>;
 // A graph on another device than this CPU: inputs to outputs.
 using DeviceGraph =
     std::function<std::vector<Tensor>(const std::vector<Tensor>& inputs, const Observer& observer)>;
-using DeviceLoader = std::function<DeviceGraph(const Graph& graph, const std::vector<ValueId>& observed)>;
 
-// From now on everything that this program prepares runs where `loader` puts it.
-void run_on_device(DeviceLoader loader);
-bool runs_on_device();
+// Another device than this CPU.
+class Device {
+ public:
+  virtual ~Device() = default;
+  virtual DeviceGraph load(const Graph& graph, const std::vector<ValueId>& observed) const = 0;
+};
+
+struct ExecuteOptions {
+  bool ir_optim = true;  // rewrite the graph to run faster; off: run it as it is
+  std::string isa = {};  // "" is the best that there is
+  // Values that an observer wants to see in the run. They are not fused away, and all convolutions are exact.
+  std::vector<ValueId> observed = {};
+  const Device* device = nullptr;  // null: this CPU
+};
+
+ExecuteOptions execute_options(const Config& config);
 
 // A graph made ready to run. It does not change any more, so predictors share it.
 struct Executable {
   struct Step {
+    const OpSpec* spec = nullptr;
     const Implementation* implementation = nullptr;  // null: the op can't run, and `why_not` says why
     std::string why_not;
     std::shared_ptr<const Prepared> prepared;

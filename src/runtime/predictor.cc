@@ -140,7 +140,7 @@ class GraphPredictor : public Predictor {
 };
 
 void check_device(const Config& config) {
-  if (config.use_gpu() && !runs_on_device())
+  if (config.use_gpu() && !config.device())
     fail("gpu:{}: no usable CUDA device; run on the CPU, with disable_gpu()", config.gpu_device_id());
 }
 
@@ -148,7 +148,7 @@ void check_device(const Config& config) {
 
 std::unique_ptr<Predictor> create_predictor(const Model& model, const Config& config) {
   check_device(config);
-  auto executable = prepare(*model.graph(), {config.ir_optim(), config.isa()});
+  auto executable = prepare(*model.graph(), execute_options(config));
   return std::make_unique<GraphPredictor>(std::move(executable), config.cpu_math_library_num_threads());
 }
 

@@ -97,6 +97,21 @@ bool is_whole(const fs::path& parameters) try {
   return false;
 }
 
+// Of the folder's model_N; empty if there is none.
+fs::path newest_whole_epoch(const fs::path& folder) {
+  std::map<int, fs::path, std::greater<>> epochs;
+  for (const fs::directory_entry& file : fs::directory_iterator(folder.empty() ? fs::path(".") : folder)) {
+    const std::string stem = file.path().stem().string();
+    int epoch = 0;
+    if (file.path().extension() != ".pdparams" || !stem.starts_with("model_")) continue;
+    if (std::from_chars(stem.data() + 6, stem.data() + stem.size(), epoch).ec == std::errc())
+      epochs[epoch] = file.path();
+  }
+  for (const auto& epoch : epochs)
+    if (is_whole(epoch.second)) return epoch.second;
+  return {};
+}
+
 }  // namespace
 
 void save_checkpoint(const fs::path& folder, const std::vector<std::string>& stems, const Network& network,
@@ -149,31 +164,20 @@ fs::path find_parameters(const fs::path& path, const std::vector<std::string>& p
 }
 
 fs::path find_checkpoint(const fs::path& path) {
-  fs::path parameters = find_parameters(path, {"latest"});
+  const bool is_folder = fs::is_directory(path);
+  const fs::path parameters = is_folder ? path / "latest.pdparams" : find_parameters(path, {});
+  const std::string optimizer = optimizer_file(parameters).filename().string();
+  if (is_whole(parameters)) return parameters;
+  if (is_folder || file_exists(optimizer_file(parameters)))
+    if (const fs::path newest = newest_whole_epoch(parameters.parent_path()); !newest.empty()) return newest;
+  if (!file_exists(parameters)) fail("{}: no latest.pdparams or model_N.pdparams to resume", path.string());
   if (!file_exists(optimizer_file(parameters)))
     fail(
         "{}: no {} beside it, so training can't go on where it was; to start from these weights use "
         "--pretrained",
-        parameters.string(), optimizer_file(parameters).filename().string());
-  if (is_whole(parameters)) return parameters;
-  // The two are of different steps. Each epoch's are there as well.
-  fs::path newest;
-  int newest_epoch = -1;
-  const fs::path folder = parameters.parent_path().empty() ? fs::path(".") : parameters.parent_path();
-  for (const fs::directory_entry& file : fs::directory_iterator(folder)) {
-    const std::string stem = file.path().stem().string();
-    int epoch = 0;
-    if (file.path().extension() != ".pdparams" || !stem.starts_with("model_")) continue;
-    if (std::from_chars(stem.data() + 6, stem.data() + stem.size(), epoch).ec != std::errc()) continue;
-    if (epoch > newest_epoch && is_whole(file.path())) {
-      newest = file.path();
-      newest_epoch = epoch;
-    }
-  }
-  if (newest.empty())
-    fail("{} and {} do not belong to the same step, and there is no whole model_N beside them",
-         parameters.string(), optimizer_file(parameters).filename().string());
-  return newest;
+        parameters.string(), optimizer);
+  fail("{} and {} do not belong to the same step, and there is no whole model_N beside them",
+       parameters.string(), optimizer);
 }
 
 bool load_parameters(Graph& graph, const StateDict& state, const fs::path& path, const CheckpointNames& names,

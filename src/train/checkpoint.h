@@ -46,9 +46,9 @@ bool load_parameters(Graph& graph, const StateDict& state, const std::filesystem
 Position load_optimizer(const std::filesystem::path& parameters, const Network& network, Optimizer& optimizer,
                         const CheckpointNames& names);
 
-// Which checkpoint to resume: that of find_parameters, unless its two files do not belong together, as those
-// that were copied one by one or that an older octet was killed between; then the newest model_N of the
-// folder that is whole.
+// Which checkpoint to resume: `latest` of a folder, or the file that `path` means. If its two files do not
+// belong together (copied one by one, or an older octet was killed between them), or a folder has no
+// `latest`, it is the newest model_N there that is whole.
 std::filesystem::path find_checkpoint(const std::filesystem::path& path);
 
 }  // namespace octet::train

@@ -8,15 +8,15 @@
 
 namespace octet::train {
 
-DeviceLoader load_on(const std::string& device_name, const std::string& precision_name) {
-  const at::Device device = choose_device(device_name, *alone());
-  at::globalContext().setAllowTF32CuDNN(false);  // fp32 is what was asked for, not 10 bits of it
-  Precision precision;
-  if (precision_name == "fp16")
-    precision = {.level = Amp::kO2, .dtype = at::kHalf, .rounded = device.is_cpu()};
-  return [=](const Graph& graph, const std::vector<ValueId>& observed) -> DeviceGraph {
-    auto network = std::make_shared<Network>(graph, device);
-    network->precision = precision;
+namespace {
+
+class TorchDevice : public Device {
+ public:
+  TorchDevice(at::Device device, Precision precision) : device_(device), precision_(precision) {}
+
+  DeviceGraph load(const Graph& graph, const std::vector<ValueId>& observed) const override {
+    auto network = std::make_shared<Network>(graph, device_);
+    network->precision = precision_;
     std::vector<ValueId> wanted = graph.outputs;
     wanted.insert(wanted.end(), observed.begin(), observed.end());
     return [=](const std::vector<Tensor>& inputs, const Observer& observer) {
@@ -35,7 +35,22 @@ DeviceLoader load_on(const std::string& device_name, const std::string& precisio
       }
       return outputs;
     };
-  };
+  }
+
+ private:
+  at::Device device_;
+  Precision precision_;
+};
+
+}  // namespace
+
+std::shared_ptr<const Device> open_device(const std::string& device_name, const std::string& precision_name) {
+  const at::Device device = choose_device(device_name, *alone());
+  at::globalContext().setAllowTF32CuDNN(false);  // fp32 is what was asked for, not 10 bits of it
+  Precision precision;
+  if (precision_name == "fp16")
+    precision = {.level = Amp::kO2, .dtype = at::kHalf, .rounded = device.is_cpu()};
+  return std::make_shared<TorchDevice>(device, precision);
 }
 
 }  // namespace octet::train

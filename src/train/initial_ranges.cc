@@ -59,7 +59,7 @@ std::vector<Candidate> find_candidates(const Graph& graph) {
   for (int i = 0; i < static_cast<int>(graph.nodes.size()); ++i) {
     const Node& node = graph.nodes[static_cast<std::size_t>(i)];
     if (quant::weight_axis(graph, node) < 0) continue;
-    const Value& weight = graph.value(node.inputs[1]);
+    const Value& weight = graph.value(weights_of(node));
     Candidate candidate{.node = i, .name = quant::layer_name(weight.name), .is_conv = node.op == "conv2d"};
     if (candidate.is_conv) {
       const Shape& x = graph.value(node.inputs[0]).shape;
@@ -134,7 +134,7 @@ void Network::quantize(const QuantOptions& options, const at::Tensor& sample) {
     if (attr<std::string>(*weight, "method") != "lsq") continue;
     const at::Tensor rows =
         to_torch(graph.value(weight->inputs[0]).constant).transpose(0, attr<std::int64_t>(*weight, "axis"));
-    graph.value(weight->inputs[1]).constant =
+    graph.value(input_of(*weight, "scale")).constant =
         from_torch(best_ranges(rows.flatten(1), levels_of(layers[i].weight.bits)));
   }
   graph_ = std::move(graph);

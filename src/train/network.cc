@@ -215,7 +215,8 @@ Graph Network::bake() const {
   for (const Node& node : graph.nodes) {
     if (!quant::is_trained(node) || attr<std::string>(node, "method") != "abs_max") continue;
     const std::vector<at::Tensor> inputs = inputs_of(node, {});
-    graph.value(node.inputs[1]).constant = from_torch(weight_quantizer(node, inputs).abs_max(inputs[0]));
+    graph.value(input_of(node, "scale")).constant =
+        from_torch(weight_quantizer(node, inputs).abs_max(inputs[0]));
   }
   return graph;
 }

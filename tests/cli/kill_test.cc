@@ -1,9 +1,6 @@
 #include <gmock/gmock.h>
 
-#include <map>
-
-#include "base/journal.h"
-#include "support/run_program.h"
+#include "support/killed.h"
 #include "support/sandbox.h"
 
 // Commands that are killed before each step with which they change the disk: what is there afterwards is the
@@ -12,29 +9,6 @@ namespace octet {
 namespace {
 
 namespace fs = std::filesystem;
-using Files = std::map<std::string, std::string>;
-
-Files files_in(const fs::path& folder) {
-  Files files;
-  for (const fs::directory_entry& entry : fs::directory_iterator(folder))
-    files[entry.path().filename().string()] = read_file(entry.path());
-  return files;
-}
-
-// What someone sees who opens files of this folder.
-Files read_together(const fs::path& folder) {
-  finish_commit(folder);
-  Files files = files_in(folder);
-  std::erase_if(files, [](const auto& file) { return file.first.starts_with(".octet-"); });
-  return files;
-}
-
-ProgramResult run_killed(const std::string& command, int at, const fs::path& folder) {
-  return run_shell("LD_PRELOAD='" + std::string(kKillAt) +
-                       "' ASAN_OPTIONS=verify_asan_link_order=0 OCTET_KILL_AT=" + std::to_string(at) +
-                       " exec octet " + command,
-                   folder);
-}
 
 // `before` and `after` are commands that write to the folder out/ of the sandbox. `same` says whether two
 // states are the same one.

@@ -163,6 +163,12 @@ TEST(TrainCheckpoint, FilesThatDoNotBelongTogetherAreNotResumed) {
   EXPECT_EQ(find_checkpoint(dir.path()), dir / "model_10.pdparams");
   fs::remove(dir / "model_10.pdopt");
   EXPECT_EQ(find_checkpoint(dir / "latest"), dir / "model_2.pdparams");
+  fs::remove(dir / "latest.pdparams");
+  EXPECT_EQ(find_checkpoint(dir.path()), dir / "model_2.pdparams");
+  save(dir / "latest", run);
+  fs::remove(dir / "latest.pdparams");
+  fs::copy(dir / "new.pdopt", dir / "latest.pdopt", fs::copy_options::overwrite_existing);
+  fs::copy(dir / "model_2.pdparams", dir / "latest.pdparams");
   write_file(dir / "model_2.pdopt", "cut off");
   EXPECT_THAT(error_of([&] { find_checkpoint(dir.path()); }), HasSubstr("do not belong to the same step"));
 }

@@ -116,7 +116,7 @@ std::vector<Tensor> run_here(const Graph& graph, const Tensor& x) {
 TEST(DeviceGraph, AnswersAsTheRuntimeDoes) {
   const Graph graph = small_network();
   const Tensor x = random_floats({2, 3, 20, 20}, 5);
-  const std::vector<Tensor> outputs = load_on("cpu", "fp32")(graph, {})({x}, {});
+  const std::vector<Tensor> outputs = open_device("cpu", "fp32")->load(graph, {})({x}, {});
   ASSERT_EQ(outputs.size(), 1u);
   EXPECT_LT(held_against(run_here(graph, x)[0], outputs[0]).max_abs_difference, 1e-5);
 }
@@ -124,7 +124,7 @@ TEST(DeviceGraph, AnswersAsTheRuntimeDoes) {
 TEST(DeviceGraph, InHalfPrecisionIsClose) {
   const Graph graph = small_network();
   const Tensor x = random_floats({2, 3, 20, 20}, 5);
-  const std::vector<Tensor> outputs = load_on("cpu", "fp16")(graph, {})({x}, {});
+  const std::vector<Tensor> outputs = open_device("cpu", "fp16")->load(graph, {})({x}, {});
   const Comparison result = held_against(run_here(graph, x)[0], outputs[0]);
   EXPECT_LT(result.max_abs_difference, 5e-3);
   EXPECT_GT(result.max_abs_difference, 1e-6);  // it is another precision
@@ -136,7 +136,7 @@ TEST(DeviceGraph, SimulatesAQuantizedGraph) {
   network.quantize({}, to_torch(x));
   for (bool onnx_format : {true, false}) {
     const Graph graph = network.deployed(onnx_format);
-    const std::vector<Tensor> outputs = load_on("cpu", "fp32")(graph, {})({x}, {});
+    const std::vector<Tensor> outputs = open_device("cpu", "fp32")->load(graph, {})({x}, {});
     const Comparison result = held_against(run_here(graph, x)[0], outputs[0]);
     EXPECT_GT(result.cosine, 0.9999);
     // It is the quantized network that ran: the float one answers something else.
@@ -155,8 +155,9 @@ TEST(DeviceGraph, ShowsWhatIsObserved) {
   session.run({x}, nullptr, [&](ValueId id, const Tensor& tensor) {
     if (id == observed) here[id] = tensor.clone();
   });
-  load_on("cpu", "fp32")(graph, {observed})({x},
-                                            [&](ValueId id, const Tensor& tensor) { there[id] = tensor; });
+  open_device("cpu", "fp32")->load(graph, {observed})({x}, [&](ValueId id, const Tensor& tensor) {
+    there[id] = tensor;
+  });
   ASSERT_EQ(there.size(), 1u);
   ASSERT_EQ(here.size(), 1u);
   EXPECT_EQ(there[observed].size(), here[observed].size());
@@ -164,7 +165,7 @@ TEST(DeviceGraph, ShowsWhatIsObserved) {
 
 TEST(DeviceGraph, ADeviceThatIsNotThereIsNamed) {
   try {
-    load_on("gpu:7", "fp32");
+    open_device("gpu:7", "fp32");
     GTEST_SKIP() << "there are eight GPUs here";
   } catch (const Error& error) {
     EXPECT_NE(std::string(error.what()).find("gpu:7"), std::string::npos) << error.what();

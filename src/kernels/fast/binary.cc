@@ -1,5 +1,6 @@
 #include <optional>
 
+#include "graph/op_table.h"
 #include "graph/ops/infer.h"
 #include "kernels/epilogue.h"
 #include "kernels/fast/layout.h"
@@ -13,18 +14,14 @@ struct PairNode : Prepared {
   std::optional<Epilogue> epilogue;  // nothing when a run decides its scale
 };
 
-// The inputs x, y, ..., out_scale; ops without an epilogue have no input of that number.
-template <std::size_t kOutScale>
 std::shared_ptr<const Prepared> prepare(const PrepareArgs& args) {
   auto prepared = std::make_shared<PairNode>();
   prepared->axis = attr<std::int64_t>(args.node, "axis");
-  if constexpr (kOutScale == 0) {
+  Tensor out_scale = args.constant("out_scale").aligned();
+  if (!has_epilogue(args.node))
     prepared->epilogue = Epilogue();
-  } else {
-    Tensor out_scale = args.constant(kOutScale).aligned();
-    if (!args.value(kOutScale) || !out_scale.empty())
-      prepared->epilogue = read_epilogue(args.node, out_scale.empty() ? nullptr : &out_scale);
-  }
+  else if (!args.value("out_scale") || !out_scale.empty())
+    prepared->epilogue = read_epilogue(args.node, out_scale.empty() ? nullptr : &out_scale);
   return prepared;
 }
 
@@ -142,11 +139,11 @@ void run_loop(const KernelArgs& args, const Loop& loop, std::size_t element, con
   for_blocks(args.pool, group * groups, run_rows, std::max<std::int64_t>(1, (1 << 14) / columns));
 }
 
-void run_pair(const KernelArgs& args, simd::Binary op, bool int8, std::size_t out_scale) {
-  const Tensor &x = *args.inputs[0], &y = *args.inputs[1];
+void run_pair(const KernelArgs& args, simd::Binary op, bool int8) {
+  const Tensor &x = *args.inputs[0], &y = *args.input("y");
   if (args.outputs[0].size() == 0) return;
   const auto& node = *static_cast<const PairNode*>(args.prepared);
-  Epilogue epilogue = node.epilogue ? *node.epilogue : read_epilogue(args.node, args.input(out_scale));
+  Epilogue epilogue = node.epilogue ? *node.epilogue : read_epilogue(args.node, args.input("out_scale"));
   simd::BinaryRows rows = {};
   rows.op = op;
   rows.epilogue = &epilogue;
@@ -157,8 +154,8 @@ void run_pair(const KernelArgs& args, simd::Binary op, bool int8, std::size_t ou
       rows.floats = output.mutable_data<float>().data();
   }
   if (int8) {
-    rows.x_step = args.inputs[2]->data<float>()[0];
-    rows.y_step = args.inputs[3]->data<float>()[0];
+    rows.x_step = args.input("x_step")->data<float>()[0];
+    rows.y_step = args.input("y_step")->data<float>()[0];
   }
   auto routine = int8 ? args.simd->binary.run_int8 : args.simd->binary.run;
   std::size_t element = int8 ? 1 : sizeof(float);
@@ -180,45 +177,41 @@ void run_pair(const KernelArgs& args, simd::Binary op, bool int8, std::size_t ou
 
 template <simd::Binary kOp>
 void run_floats(const KernelArgs& args) {
-  run_pair(args, kOp, false, 2);
+  run_pair(args, kOp, false);
 }
 template <simd::Binary kOp>
 void run_int8s(const KernelArgs& args) {
-  run_pair(args, kOp, true, 4);
+  run_pair(args, kOp, true);
 }
 
 // Of more than 4 dimensions, the reference takes care.
 bool fits(const PrepareArgs& args) {
-  for (std::size_t i : {0, 1})
-    if (args.value(i)->shape.size() > 4) return false;
-  return true;
+  return args.value("x")->shape.size() <= 4 && args.value("y")->shape.size() <= 4;
 }
 bool fits_floats(const PrepareArgs& args) {
-  return args.value(0)->dtype == DType::kFloat32 && fits(args);
+  return args.value("x")->dtype == DType::kFloat32 && fits(args);
 }
 
 }  // namespace
 
 std::vector<Implementation> binary() {
-  using Prepare = std::shared_ptr<const Prepared> (*)(const PrepareArgs&);
-  auto row = [](std::string_view op, Kernel kernel, Prepare prepare_node,
-                bool (*fits_node)(const PrepareArgs&)) {
+  auto row = [](std::string_view op, Kernel kernel, bool (*fits_node)(const PrepareArgs&)) {
     return Implementation{.op = op,
                           .name = "vector",
                           .layout = LayoutNeed::kSame,
                           .run = kernel,
                           .fits = fits_node,
-                          .prepare = prepare_node,
+                          .prepare = prepare,
                           .in_place = 0};
   };
-  return {row("add", run_floats<simd::Binary::kAdd>, prepare<2>, fits_floats),
-          row("mul", run_floats<simd::Binary::kMul>, prepare<2>, fits_floats),
-          row("sub", run_floats<simd::Binary::kSub>, prepare<0>, fits_floats),
-          row("div", run_floats<simd::Binary::kDiv>, prepare<0>, fits_floats),
-          row("max", run_floats<simd::Binary::kMax>, prepare<0>, fits_floats),
-          row("min", run_floats<simd::Binary::kMin>, prepare<0>, fits_floats),
-          row("qadd", run_int8s<simd::Binary::kAdd>, prepare<4>, fits),
-          row("qmul", run_int8s<simd::Binary::kMul>, prepare<4>, fits)};
+  return {row("add", run_floats<simd::Binary::kAdd>, fits_floats),
+          row("mul", run_floats<simd::Binary::kMul>, fits_floats),
+          row("sub", run_floats<simd::Binary::kSub>, fits_floats),
+          row("div", run_floats<simd::Binary::kDiv>, fits_floats),
+          row("max", run_floats<simd::Binary::kMax>, fits_floats),
+          row("min", run_floats<simd::Binary::kMin>, fits_floats),
+          row("qadd", run_int8s<simd::Binary::kAdd>, fits),
+          row("qmul", run_int8s<simd::Binary::kMul>, fits)};
 }
 
 }  // namespace octet::fast

@@ -14,13 +14,13 @@ Tensor pack_bias(const simd::FloatRoutines& routines, const Tensor& bias) {
 }
 
 bool constants_are_weights(const PrepareArgs& args) {
-  auto is_constant = [&](std::size_t i) { return args.value(i) && args.value(i)->is_constant(); };
-  return is_constant(1) && (!args.value(2) || is_constant(2)) && !is_constant(0) && !is_constant(4);
+  return args.is_constant("weight") && (!args.value("bias") || args.is_constant("bias")) &&
+         !args.is_constant("x") && !args.is_constant("residual");
 }
 
 simd::FloatTarget find_target(const KernelArgs& args, const Epilogue& epilogue, std::int64_t stride) {
   simd::FloatTarget target{&epilogue, nullptr, nullptr, nullptr, stride};
-  if (const Tensor* residual = args.input(4)) target.residual = residual->data<float>().data();
+  if (const Tensor* residual = args.input("residual")) target.residual = residual->data<float>().data();
   for (Tensor& output : args.outputs) {
     if (output.dtype() == DType::kInt8)
       target.integers = output.mutable_data<std::int8_t>().data();

@@ -51,13 +51,13 @@ namespace {
 
 // A gate is for convolutions of one tap.
 bool fits_conv(const PrepareArgs& args) {
-  const Shape& weight = args.value(1)->shape;
+  const Shape& weight = args.value("weight")->shape;
   bool one_tap = weight[2] == 1 && weight[3] == 1 && attr<std::int64_t>(args.node, "groups") == 1;
-  return constants_are_weights(args) && (one_tap || !args.value(5));
+  return constants_are_weights(args) && (one_tap || !args.value("gate"));
 }
 
 std::shared_ptr<const Prepared> prepare_conv(const PrepareArgs& args) {
-  return pack_conv(args.simd->f32, args.constant(1).aligned(), args.constant(2).aligned(),
+  return pack_conv(args.simd->f32, args.constant("weight").aligned(), args.constant("bias").aligned(),
                    attr<std::int64_t>(args.node, "groups"));
 }
 
@@ -170,14 +170,14 @@ const float* times_gate(const KernelArgs& args, const PreparedConv& p, const Ten
 
 std::size_t conv_scratch(const KernelArgs& args) {
   const auto& p = static_cast<const PreparedConv&>(*args.prepared);
-  return args.input(5) ? static_cast<std::size_t>(p.group_size) * sizeof(float) : 0;
+  return args.input("gate") ? static_cast<std::size_t>(p.group_size) * sizeof(float) : 0;
 }
 
 }  // namespace
 
 void run_conv(const KernelArgs& args) {
   const auto& p = static_cast<const PreparedConv&>(*args.prepared);
-  Epilogue epilogue = read_epilogue(args.node, args.input(3));
+  Epilogue epilogue = read_epilogue(args.node, args.input("out_scale"));
   simd::FloatTarget target = find_target(args, epilogue, p.out_channels);
   const Pieces shape(args, p);
   const ops::Window& window = shape.window();
@@ -188,7 +188,7 @@ void run_conv(const KernelArgs& args) {
   std::int64_t pixel_bytes = args.inputs[0]->dim(1) * 4;
   std::int64_t row_bytes = pixel_bytes * window.y.stride * window.x.stride;
   std::int64_t shared_bytes = pixel_bytes * window.x.in * (p.kernel_h - 1);
-  const Tensor* gate = args.input(5);
+  const Tensor* gate = args.input("gate");
   std::int64_t images = gate ? args.inputs[0]->dim(0) : 1;  // which have weights of their own
   Tasks tasks = split_product(args, rows / std::max<std::int64_t>(images, 1), columns, row_bytes,
                               depth * p.groups, shared_bytes);

@@ -16,13 +16,13 @@ struct PreparedDepthwise : Prepared {
 };
 
 bool fits_depthwise(const PrepareArgs& args) {
-  return constants_are_weights(args) && args.value(1)->shape[1] == 1 && !args.value(5);
+  return constants_are_weights(args) && args.value("weight")->shape[1] == 1 && !args.value("gate");
 }
 
 std::shared_ptr<const Prepared> prepare_depthwise(const PrepareArgs& args) {
   auto prepared = std::make_shared<PreparedDepthwise>();
   PreparedDepthwise& p = *prepared;
-  Tensor weight = args.constant(1).aligned(), bias = args.constant(2).aligned();
+  Tensor weight = args.constant("weight").aligned(), bias = args.constant("bias").aligned();
   p.channels = weight.dim(0);
   p.multiplier = p.channels / attr<std::int64_t>(args.node, "groups");
   p.kernel_h = weight.dim(2);
@@ -70,7 +70,7 @@ const float* repeat_channels(const KernelArgs& args, std::int64_t multiplier) {
 void run_depthwise(const KernelArgs& args) {
   const auto& p = static_cast<const PreparedDepthwise&>(*args.prepared);
   const Tensor& x = *args.inputs[0];
-  Epilogue epilogue = read_epilogue(args.node, args.input(3));
+  Epilogue epilogue = read_epilogue(args.node, args.input("out_scale"));
   ops::Window window = ops::conv_window(args.node, x.dim(2), x.dim(3), p.kernel_h, p.kernel_w);
   std::int64_t out_h = window.y.out, out_w = window.x.out;
   simd::FloatTarget target = find_target(args, epilogue, p.channels);

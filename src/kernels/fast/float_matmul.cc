@@ -88,14 +88,14 @@ void pack_right(const simd::FloatRoutines& routines, const float* y, std::int64_
 
 std::shared_ptr<const Prepared> prepare_bias(const PrepareArgs& args) {
   auto prepared = std::make_shared<PreparedMatmul>();
-  prepared->bias = pack_bias(args.simd->f32, args.constant(2));
+  prepared->bias = pack_bias(args.simd->f32, args.constant("bias"));
   return prepared;
 }
 
 std::shared_ptr<const Prepared> prepare_weights(const PrepareArgs& args) {
   auto prepared = std::make_shared<PreparedMatmul>();
-  prepared->bias = pack_bias(args.simd->f32, args.constant(2));
-  Tensor y = args.constant(1).aligned();
+  prepared->bias = pack_bias(args.simd->f32, args.constant("bias"));
+  Tensor y = args.constant("y").aligned();
   std::int64_t inner = 0, columns = 0;
   bool transposed = false;
   if (args.node.op == "matmul_flat") {
@@ -128,17 +128,17 @@ struct Scratch {
 };
 
 std::size_t matmul_scratch(const KernelArgs& args) {
-  Products p = products_of(args.node, args.inputs[0]->shape(), args.inputs[1]->shape());
+  Products p = products_of(args.node, args.inputs[0]->shape(), args.input("y")->shape());
   Scratch scratch(args, p);
   return static_cast<std::size_t>(scratch.rights * scratch.right_size + scratch.left_size) * sizeof(float);
 }
 
 void run_matmul(const KernelArgs& args) {
   const auto& prepared = static_cast<const PreparedMatmul&>(*args.prepared);
-  const Tensor &x = *args.inputs[0], &y = *args.inputs[1];
+  const Tensor &x = *args.inputs[0], &y = *args.input("y");
   Products p = products_of(args.node, x.shape(), y.shape());
   Scratch scratch(args, p);
-  Epilogue epilogue = read_epilogue(args.node, args.input(3));
+  Epilogue epilogue = read_epilogue(args.node, args.input("out_scale"));
   simd::FloatTarget target = find_target(args, epilogue, p.columns);
 
   auto* memory = reinterpret_cast<float*>(args.scratch.data());
@@ -191,7 +191,7 @@ void run_matmul(const KernelArgs& args) {
 }
 
 bool bias_is_constant(const PrepareArgs& args) {
-  return !args.value(2) || args.value(2)->is_constant();
+  return !args.value("bias") || args.value("bias")->is_constant();
 }
 
 }  // namespace

@@ -41,7 +41,7 @@ std::shared_ptr<const Prepared> prepare_transpose(const PrepareArgs& args) {
   auto prepared = std::make_shared<PreparedTranspose>();
   PreparedTranspose& p = *prepared;
   const simd::FloatRoutines& routines = args.simd->f32;
-  Tensor weight = args.constant(1).aligned(), bias = args.constant(2).aligned();
+  Tensor weight = args.constant("weight").aligned(), bias = args.constant("bias").aligned();
   p.groups = attr<std::int64_t>(args.node, "groups");
   p.in_channels = weight.dim(0) / p.groups;
   p.out_channels = weight.dim(1);
@@ -81,7 +81,7 @@ std::shared_ptr<const Prepared> prepare_transpose(const PrepareArgs& args) {
 void run_transpose(const KernelArgs& args) {
   const auto& p = static_cast<const PreparedTranspose&>(*args.prepared);
   const Tensor& x = *args.inputs[0];
-  Epilogue epilogue = read_epilogue(args.node, args.input(3));
+  Epilogue epilogue = read_epilogue(args.node, args.input("out_scale"));
   ops::Window window = ops::conv_transpose_window(args.node, x.dim(2), x.dim(3), p.kernel_h, p.kernel_w);
   const ops::WindowAxis &wy = window.y, &wx = window.x;
   std::int64_t out_h = args.outputs[0].dim(2), out_w = args.outputs[0].dim(3);

@@ -18,7 +18,7 @@ struct PreparedUpsample : Prepared {
 
 bool fits(const PrepareArgs& args) {
   if (!constants_are_weights(args)) return false;
-  const Shape& weight = args.value(1)->shape;
+  const Shape& weight = args.value("weight")->shape;
   ops::Window window = ops::conv_transpose_window(args.node, kUnknown, kUnknown, weight[2], weight[3]);
   bool tiles = true;
   for (const ops::WindowAxis* axis : {&window.y, &window.x})
@@ -27,14 +27,14 @@ bool fits(const PrepareArgs& args) {
   return tiles && attr<std::int64_t>(args.node, "groups") == 1 &&
          attr<std::vector<std::int64_t>>(args.node, "output_padding").empty() &&
          attr<std::vector<std::int64_t>>(args.node, "output_size").empty() && weight[1] <= 8 &&
-         !args.value(3) && !args.value(4);
+         !args.value("out_scale") && !args.value("residual");
 }
 
 std::shared_ptr<const Prepared> prepare(const PrepareArgs& args) {
   auto prepared = std::make_shared<PreparedUpsample>();
   PreparedUpsample& p = *prepared;
   const simd::FloatRoutines& routines = args.simd->f32;
-  Tensor weight = args.constant(1).aligned(), bias = args.constant(2).aligned();
+  Tensor weight = args.constant("weight").aligned(), bias = args.constant("bias").aligned();
   p.in_channels = weight.dim(0);
   p.out_channels = weight.dim(1);
   p.kernel_h = weight.dim(2);

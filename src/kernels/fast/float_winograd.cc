@@ -73,8 +73,8 @@ void PreparedWinograd::transform(const simd::FloatRoutines& routines) const {
 
 bool fits_winograd(const PrepareArgs& args) {
   using Ints = std::vector<std::int64_t>;
-  if (!constants_are_weights(args) || args.value(5) || attr<bool>(args.node, "exact")) return false;
-  const Shape& weight = args.value(1)->shape;
+  if (!constants_are_weights(args) || args.value("gate") || attr<bool>(args.node, "exact")) return false;
+  const Shape& weight = args.value("weight")->shape;
   if (weight[2] != 3 || weight[3] != 3 || attr<std::int64_t>(args.node, "groups") != 1 ||
       attr<Ints>(args.node, "strides") != Ints{1, 1} || attr<Ints>(args.node, "dilations") != Ints{1, 1})
     return false;
@@ -85,8 +85,8 @@ bool fits_winograd(const PrepareArgs& args) {
 
 std::shared_ptr<const Prepared> prepare_winograd(const PrepareArgs& args) {
   auto prepared = std::make_shared<PreparedWinograd>();
-  prepared->weight = args.constant(1).aligned();
-  prepared->bias = args.constant(2).aligned();
+  prepared->weight = args.constant("weight").aligned();
+  prepared->bias = args.constant("bias").aligned();
   prepared->packed_bias = pack_bias(args.simd->f32, prepared->bias);
   prepared->zeros.assign(static_cast<std::size_t>(prepared->weight.dim(1)), 0.0f);
   return prepared;
@@ -147,7 +147,7 @@ void run_winograd(const KernelArgs& args) {
   std::int64_t channels = x.dim(1), in = round_up(channels, routines.lanes);
   std::int64_t columns = round_up(out[1], routines.lanes), size = packed_size(routines, channels, out[1]);
   const float* weights = p.transformed(routines);
-  Epilogue epilogue = read_epilogue(args.node, args.input(3)), nothing;
+  Epilogue epilogue = read_epilogue(args.node, args.input("out_scale")), nothing;
   simd::FloatTarget target = find_target(args, epilogue, out[1]);
   auto* memory = reinterpret_cast<float*>(args.scratch.data());
   simd::FloatWinograd whole{.x = x.data<float>().data(),

@@ -120,15 +120,16 @@ void qresize(const KernelArgs& args) {
 }
 
 bool is_image(const PrepareArgs& args) {
-  return args.value(0)->shape.size() == 4;
+  return args.value("x")->shape.size() == 4;
 }
 
 void pad(const KernelArgs& args) {
   const Tensor& x = *args.inputs[0];
   const Shape& out = args.outputs[0].shape();
   std::int64_t channels = x.dim(1), height = x.dim(2), width = x.dim(3);
-  std::vector<std::int64_t> paddings =
-      args.input(1) ? to_int64s(*args.input(1)) : attr<std::vector<std::int64_t>>(args.node, "paddings");
+  std::vector<std::int64_t> paddings = args.input("paddings")
+                                           ? to_int64s(*args.input("paddings"))
+                                           : attr<std::vector<std::int64_t>>(args.node, "paddings");
   std::string mode = attr<std::string>(args.node, "mode");
   float value = attr<float>(args.node, "value");
   std::vector<std::int64_t> columns = ref::pad_sources(width, out[3], paddings[0], mode);

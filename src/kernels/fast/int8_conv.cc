@@ -29,7 +29,7 @@ LhsLayout conv_form(std::int64_t channels, std::int64_t kernel_h, std::int64_t k
 
 std::shared_ptr<const Prepared> prepare_conv(const PrepareArgs& args) {
   auto packed = std::make_shared<PackedConv>();
-  Tensor weight = args.constant(1);
+  Tensor weight = args.constant("weight");
   std::int64_t columns = weight.dim(0), channels = weight.dim(1);
   std::int64_t kernel_h = weight.dim(2), kernel_w = weight.dim(3);
   std::int64_t groups = attr<std::int64_t>(args.node, "groups"), per_group = columns / groups;
@@ -50,7 +50,7 @@ std::shared_ptr<const Prepared> prepare_conv(const PrepareArgs& args) {
 
 std::shared_ptr<const Prepared> prepare_matmul(const PrepareArgs& args) {
   auto packed = std::make_shared<PackedConv>();
-  Tensor weight = args.constant(1);
+  Tensor weight = args.constant("weight");
   bool transposed = attr<bool>(args.node, "transpose_y");
   std::int64_t inner = weight.dim(transposed ? 1 : 0), columns = weight.dim(transposed ? 0 : 1);
   LhsLayout form{.segments = 1, .length = inner, .offsets = {}};
@@ -100,14 +100,14 @@ struct Convolution {
 };
 
 Convolution convolution(const KernelArgs& args) {
-  const Tensor &x = *args.inputs[0], &weight = *args.inputs[1];
+  const Tensor &x = *args.inputs[0], &weight = *args.input("weight");
   return {args, ops::conv_window(args.node, x.dim(2), x.dim(3), weight.dim(2), weight.dim(3)), x.dim(0),
           x.dim(1)};
 }
 
 // A product as a convolution of an image of one row, a pixel for each row of x.
 Convolution product(const KernelArgs& args) {
-  const Tensor& weight = *args.inputs[1];
+  const Tensor& weight = *args.input("weight");
   bool transposed = attr<bool>(args.node, "transpose_y");
   std::int64_t columns = weight.dim(transposed ? 0 : 1);
   std::int64_t rows = columns == 0 ? 0 : args.outputs[0].size() / columns;

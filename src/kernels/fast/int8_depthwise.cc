@@ -101,13 +101,13 @@ PackedBlock pack_block(const simd::Int8Routines& routines, const std::int8_t* we
 
 bool fits(const PrepareArgs& args) {
   if (!can_pack(args)) return false;
-  const Shape& weight = args.value(1)->shape;
+  const Shape& weight = args.value("weight")->shape;
   return weight[1] == 1 && weight[2] * weight[3] <= simd::kMaxDepthwiseTaps;
 }
 
 std::shared_ptr<const Prepared> prepare(const PrepareArgs& args) {
   auto packed = std::make_shared<PackedDepthwise>();
-  Tensor weight = args.constant(1);
+  Tensor weight = args.constant("weight");
   const simd::Int8Routines& routines = args.simd->i8;
   std::int64_t channels = weight.dim(0), taps = weight.dim(2) * weight.dim(3);
   Rescaling rescaling(args);
@@ -125,11 +125,11 @@ class Depthwise {
   explicit Depthwise(const KernelArgs& args)
       : packed_(static_cast<const PackedDepthwise&>(*args.prepared)),
         x_(*args.inputs[0]),
-        channels_(args.inputs[1]->dim(0)),
+        channels_(args.input("weight")->dim(0)),
         repeat_(x_.dim(1) == 0 ? 1 : channels_ / x_.dim(1)),
         block_(args.simd->i8.features.bytes),
         copy_(args.simd->i8.copy_blocks) {
-    const Tensor& weight = *args.inputs[1];
+    const Tensor& weight = *args.input("weight");
     window_ = ops::conv_window(args.node, x_.dim(2), x_.dim(3), weight.dim(2), weight.dim(3));
     width_ = (window_.x.out - 1) * window_.x.stride + (window_.x.kernel - 1) * window_.x.dilation + 1;
     constexpr std::int64_t kBytes = 128 << 10;  // of the copy
@@ -152,7 +152,7 @@ class Depthwise {
   }
 
   void run(const KernelArgs& args) const {
-    Epilogue epilogue = read_epilogue(args.node, args.input(4));
+    Epilogue epilogue = read_epilogue(args.node, args.input("out_scale"));
     simd::Int8Target whole = int8_target(args, epilogue);
     whole.stride = channels_;
     std::vector<std::int64_t> offsets;

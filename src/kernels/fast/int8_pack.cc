@@ -176,11 +176,12 @@ LhsRange lhs_range(const Node& node) {
 }
 
 Rescaling::Rescaling(const PrepareArgs& args)
-    : multiplier(args.constant(2).aligned()), bias(args.constant(3).aligned()) {}
+    : multiplier(args.constant("multiplier").aligned()), bias(args.constant("bias").aligned()) {}
 
 bool can_pack(const PrepareArgs& args) {
-  auto constant = [&](std::size_t i) { return args.value(i) && args.value(i)->is_constant(); };
-  return constant(1) && constant(2) && (!args.value(3) || constant(3)) && !constant(0) && !constant(5);
+  return args.is_constant("weight") && args.is_constant("multiplier") &&
+         (!args.value("bias") || args.is_constant("bias")) && !args.is_constant("x") &&
+         !args.is_constant("residual");
 }
 
 void pack_panels(const simd::Int8Features& features, const WeightColumns& weights, LhsRange range,

@@ -32,7 +32,7 @@ std::int64_t task_count(int threads) {
 simd::Int8Target int8_target(const KernelArgs& args, const Epilogue& epilogue) {
   simd::Int8Target target;
   target.epilogue = &epilogue;
-  if (const Tensor* residual = args.input(5); residual && residual->dtype() == DType::kInt8) {
+  if (const Tensor* residual = args.input("residual"); residual && residual->dtype() == DType::kInt8) {
     target.residual_integers = residual->data<std::int8_t>().data();
     target.residual_step = attr<float>(args.node, "residual_step");
   } else if (residual) {
@@ -148,7 +148,7 @@ std::int64_t chunk_rows(const KernelArgs& args, const PackedProduct& packed, std
   constexpr std::int64_t kBytes = 256 << 10, kMaxRows = 1000;
   std::int64_t row_bytes = packed.form.segments * packed.form.units() * 4;
   std::int64_t columns = args.outputs[0].size() / std::max<std::int64_t>(rows, 1);
-  if (args.input(5)) row_bytes += columns * static_cast<std::int64_t>(sizeof(float));
+  if (args.input("residual")) row_bytes += columns * static_cast<std::int64_t>(sizeof(float));
   for (const Tensor& output : args.outputs)
     row_bytes += columns * static_cast<std::int64_t>(size_of(output.dtype()));
   int threads = args.pool.threads();
@@ -163,7 +163,7 @@ std::size_t product_scratch(const PackedProduct& packed, std::int64_t chunk_rows
 
 void run_product(const KernelArgs& args, const Product& product, std::byte* scratch) {
   const PackedProduct& packed = product.packed;
-  Epilogue epilogue = read_epilogue(args.node, args.input(4));
+  Epilogue epilogue = read_epilogue(args.node, args.input("out_scale"));
   simd::Int8Target whole = int8_target(args, epilogue);
 
   // Where there are too few chunks for the threads, the panels are split as well.

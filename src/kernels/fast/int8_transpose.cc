@@ -39,7 +39,7 @@ bool fits(const PrepareArgs& args) {
 
 std::shared_ptr<const Prepared> prepare(const PrepareArgs& args) {
   auto packed = std::make_shared<PackedTranspose>();
-  Tensor weight = args.constant(1);
+  Tensor weight = args.constant("weight");
   std::int64_t groups = attr<std::int64_t>(args.node, "groups"), channels = weight.dim(0) / groups;
   std::int64_t per_group = weight.dim(1), kernel_w = weight.dim(3), taps = weight.dim(2) * kernel_w;
   ops::Window window = ops::conv_transpose_window(args.node, kUnknown, kUnknown, weight.dim(2), kernel_w);
@@ -116,7 +116,7 @@ class Transpose {
 
  private:
   static ops::Window find_window(const KernelArgs& args) {
-    const Tensor &x = *args.inputs[0], &weight = *args.inputs[1];
+    const Tensor &x = *args.inputs[0], &weight = *args.input("weight");
     return ops::conv_transpose_window(args.node, x.dim(2), x.dim(3), weight.dim(2), weight.dim(3));
   }
 

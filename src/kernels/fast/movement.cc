@@ -164,11 +164,11 @@ void slice(const KernelArgs& args) {
       .run(args);
 }
 
-// Of concat and split, seen along the axis in the order of memory. The axis is an attribute, or the input of
-// number `input` overrides it.
-ref::AxisView view(const KernelArgs& args, std::size_t input, const Tensor& tensor) {
-  std::int64_t axis =
-      args.input(input) ? to_int64s(*args.input(input))[0] : attr<std::int64_t>(args.node, "axis");
+// Of concat and split, seen along the axis in the order of memory. The axis is an attribute, or an input
+// overrides it.
+ref::AxisView view(const KernelArgs& args, const Tensor& tensor) {
+  const Tensor* given = args.input("axis");
+  std::int64_t axis = given ? to_int64s(*given)[0] : attr<std::int64_t>(args.node, "axis");
   MemoryDims memory(tensor.shape(), is_channels_last(args, tensor));
   return ref::along(memory.dims, memory.axis(ops::normalize_axis(axis, tensor.shape().size())));
 }
@@ -195,10 +195,10 @@ void for_parts(const KernelArgs& args, std::int64_t runs, std::int64_t run_bytes
 
 void concat(const KernelArgs& args) {
   Tensor& y = args.outputs[0];
-  ref::AxisView whole = view(args, 0, y);
+  ref::AxisView whole = view(args, y);
   std::vector<Part> parts;
   for (const Tensor* x : args.inputs.subspan(1)) {
-    ref::AxisView part = view(args, 0, *x);
+    ref::AxisView part = view(args, *x);
     parts.push_back({const_cast<std::byte*>(x->bytes().data()), part.size * part.inner * element_bytes(y)});
   }
   std::int64_t run = whole.size * whole.inner * element_bytes(y);
@@ -212,10 +212,10 @@ void concat(const KernelArgs& args) {
 
 void split(const KernelArgs& args) {
   const Tensor& x = *args.inputs[0];
-  ref::AxisView whole = view(args, 1, x);
+  ref::AxisView whole = view(args, x);
   std::vector<Part> parts;
   for (Tensor& y : args.outputs) {
-    ref::AxisView part = view(args, 1, y);
+    ref::AxisView part = view(args, y);
     parts.push_back({y.mutable_bytes().data(), part.size * part.inner * element_bytes(y)});
   }
   std::int64_t run = whole.size * whole.inner * element_bytes(x);

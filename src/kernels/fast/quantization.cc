@@ -9,7 +9,7 @@ namespace {
 void quantize(const KernelArgs& args) {
   const float* x = args.inputs[0]->data<float>().data();
   std::int8_t* y = args.outputs[0].mutable_data<std::int8_t>().data();
-  const Quantizer quantizer(quantization_of(args.node, *args.inputs[1], nullptr));
+  const Quantizer quantizer(quantization_of(args.node, *args.input("scale"), nullptr));
   for_blocks(args.pool, args.outputs[0].size(), [&](std::int64_t begin, std::int64_t end) {
     args.simd->unary.quantize(quantizer, x + begin, y + begin, end - begin);
   });
@@ -19,7 +19,7 @@ void dequantize(const KernelArgs& args) {
   const std::int8_t* x = args.inputs[0]->data<std::int8_t>().data();
   float* y = args.outputs[0].mutable_data<float>().data();
   auto bound = static_cast<float>(levels_of(attr<int>(args.node, "bits")));
-  float abs_max = args.inputs[1]->data<float>()[0];
+  float abs_max = args.input("scale")->data<float>()[0];
   for_blocks(args.pool, args.outputs[0].size(), [&](std::int64_t begin, std::int64_t end) {
     args.simd->unary.dequantize(x + begin, abs_max, bound, y + begin, end - begin);
   });
@@ -27,7 +27,7 @@ void dequantize(const KernelArgs& args) {
 
 void qlut(const KernelArgs& args) {
   const std::int8_t* x = args.inputs[0]->data<std::int8_t>().data();
-  const std::int8_t* table = args.inputs[1]->data<std::int8_t>().data();
+  const std::int8_t* table = args.input("table")->data<std::int8_t>().data();
   std::int8_t* y = args.outputs[0].mutable_data<std::int8_t>().data();
   for_blocks(
       args.pool, args.outputs[0].size(),
@@ -48,7 +48,7 @@ bool abs_max_to_int8(const PrepareArgs& args) {
 
 bool abs_max_from_int8(const PrepareArgs& args) {
   return one_scale(args) && attr<std::string>(args.node, "unit") == "abs_max" &&
-         args.value(0)->dtype == DType::kInt8;
+         args.value("x")->dtype == DType::kInt8;
 }
 
 }  // namespace

@@ -31,8 +31,8 @@ void batch_norm_factors(const Node& node, const std::array<Tensor, 4>& inputs, B
 
 std::shared_ptr<const Prepared> prepare_batch_norm(const PrepareArgs& args) {
   auto node = std::make_shared<BatchNormNode>();
-  std::array<Tensor, 4> inputs;
-  for (std::size_t i = 0; i < 4; ++i) inputs[i] = args.constant(i + 1).aligned();
+  std::array<Tensor, 4> inputs = {args.constant("scale").aligned(), args.constant("bias").aligned(),
+                                  args.constant("mean").aligned(), args.constant("variance").aligned()};
   bool constant = std::none_of(inputs.begin(), inputs.end(), [](const Tensor& t) { return t.empty(); });
   if (constant) batch_norm_factors(args.node, inputs, *node);
   return node;
@@ -44,8 +44,9 @@ void batch_norm(const KernelArgs& args) {
   const auto* node = static_cast<const BatchNormNode*>(args.prepared);
   BatchNormNode measured;
   if (node->a.empty()) {
-    batch_norm_factors(args.node, {*args.inputs[1], *args.inputs[2], *args.inputs[3], *args.inputs[4]},
-                       measured);
+    batch_norm_factors(
+        args.node, {*args.input("scale"), *args.input("bias"), *args.input("mean"), *args.input("variance")},
+        measured);
     node = &measured;
   }
   const float* in = x.data<float>().data();
@@ -78,8 +79,8 @@ void layer_norm(const KernelArgs& args) {
       ops::normalize_axis(attr<std::int64_t>(args.node, "begin_norm_axis"), x.shape().size()));
   std::int64_t rows = ref::count_of(x.shape(), 0, begin_axis);
   std::int64_t size = ref::count_of(x.shape(), begin_axis, x.shape().size());
-  const float* scale = args.input(1) ? args.input(1)->data<float>().data() : nullptr;
-  const float* bias = args.input(2) ? args.input(2)->data<float>().data() : nullptr;
+  const float* scale = args.input("scale") ? args.input("scale")->data<float>().data() : nullptr;
+  const float* bias = args.input("bias") ? args.input("bias")->data<float>().data() : nullptr;
   float epsilon = attr<float>(args.node, "epsilon");
   const float* in = x.data<float>().data();
   float* out = args.outputs[0].mutable_data<float>().data();
@@ -219,7 +220,8 @@ void arg_max(const KernelArgs& args) {
   const Tensor& x = *args.inputs[0];
   std::vector<bool> mask(x.shape().size());
   if (x.rank() > 0) {
-    std::int64_t axis = args.input(1) ? to_int64s(*args.input(1))[0] : attr<std::int64_t>(args.node, "axis");
+    std::int64_t axis =
+        args.input("axis") ? to_int64s(*args.input("axis"))[0] : attr<std::int64_t>(args.node, "axis");
     mask[static_cast<std::size_t>(ops::normalize_axis(axis, x.shape().size()))] = true;
   }
   Reduction reduction(args, mask);
@@ -242,7 +244,7 @@ void arg_max(const KernelArgs& args) {
 }
 
 bool is_float(const PrepareArgs& args) {
-  return args.value(0)->dtype == DType::kFloat32;
+  return args.value("x")->dtype == DType::kFloat32;
 }
 
 bool has_axis(const PrepareArgs& args) {

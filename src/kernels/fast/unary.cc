@@ -37,11 +37,13 @@ void plain_map(const KernelArgs& args) {
   map(args, kFunction);
 }
 
+float attr_or_input(const KernelArgs& args, std::string_view name) {
+  const Tensor* given = args.input(name);
+  return given ? given->data<float>()[0] : attr<float>(args.node, name);
+}
+
 void clip(const KernelArgs& args) {
-  auto bound = [&](std::string_view name, std::size_t i) {
-    return args.input(i) ? args.input(i)->data<float>()[0] : attr<float>(args.node, name);
-  };
-  map(args, simd::Unary::kClip, bound("min", 1), bound("max", 2));
+  map(args, simd::Unary::kClip, attr_or_input(args, "min"), attr_or_input(args, "max"));
 }
 
 void dropout(const KernelArgs& args) {
@@ -50,14 +52,13 @@ void dropout(const KernelArgs& args) {
 }
 
 void scale(const KernelArgs& args) {
-  float factor = args.input(1) ? args.input(1)->data<float>()[0] : attr<float>(args.node, "scale");
-  float bias = attr<float>(args.node, "bias");
+  float factor = attr_or_input(args, "scale"), bias = attr<float>(args.node, "bias");
   attr<bool>(args.node, "bias_after_scale") ? map(args, simd::Unary::kMultiplyAdd, factor, bias)
                                             : map(args, simd::Unary::kAddMultiply, bias, factor);
 }
 
 bool is_float(const PrepareArgs& args) {
-  return args.value(0)->dtype == DType::kFloat32;
+  return args.value("x")->dtype == DType::kFloat32;
 }
 
 bool is_approximate(const PrepareArgs& args) {

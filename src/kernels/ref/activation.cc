@@ -17,8 +17,9 @@ void map(const KernelArgs& args, const Function& function) {
   });
 }
 
-float attr_or_input(const KernelArgs& args, std::string_view name, std::size_t i) {
-  return args.input(i) ? args.input(i)->data<float>()[0] : attr<float>(args.node, name);
+float attr_or_input(const KernelArgs& args, std::string_view name) {
+  const Tensor* given = args.input(name);
+  return given ? given->data<float>()[0] : attr<float>(args.node, name);
 }
 
 }  // namespace
@@ -51,7 +52,7 @@ void gelu(const KernelArgs& args) {
 }
 
 void clip(const KernelArgs& args) {
-  float low = attr_or_input(args, "min", 1), high = attr_or_input(args, "max", 2);
+  float low = attr_or_input(args, "min"), high = attr_or_input(args, "max");
   map(args, [=](float x) { return clamp_to(x, low, high); });
 }
 

@@ -33,7 +33,8 @@ void arg_max(const KernelArgs& args) {
   const Tensor& x = *args.inputs[0];
   AxisView view{1, x.size(), 1};
   if (!attr<bool>(args.node, "flatten") && x.rank() > 0) {
-    std::int64_t axis = args.input(1) ? to_int64s(*args.input(1))[0] : attr<std::int64_t>(args.node, "axis");
+    std::int64_t axis =
+        args.input("axis") ? to_int64s(*args.input("axis"))[0] : attr<std::int64_t>(args.node, "axis");
     view = along(x.shape(), ops::normalize_axis(axis, x.shape().size()));
   }
   switch (x.dtype()) {

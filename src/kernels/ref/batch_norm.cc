@@ -8,8 +8,10 @@ namespace octet::ref {
 // y = fma(x, a, b) with a = scale / sqrt(variance + epsilon) and b = bias - mean * a of its channel.
 void batch_norm(const KernelArgs& args) {
   const Tensor& x = *args.inputs[0];
-  const float *scale = args.inputs[1]->data<float>().data(), *bias = args.inputs[2]->data<float>().data();
-  const float *mean = args.inputs[3]->data<float>().data(), *variance = args.inputs[4]->data<float>().data();
+  const float *scale = args.input("scale")->data<float>().data(),
+              *bias = args.input("bias")->data<float>().data();
+  const float *mean = args.input("mean")->data<float>().data(),
+              *variance = args.input("variance")->data<float>().data();
   float epsilon = attr<float>(args.node, "epsilon");
   const float* in = x.data<float>().data();
   float* out = args.outputs[0].mutable_data<float>().data();

@@ -10,7 +10,7 @@ namespace {
 // where x is 0 outside of the image. finish(sum, o, index in y) makes an output of it.
 template <class T, class Sum, class Finish>
 void convolve(const KernelArgs& args, const Finish& finish) {
-  const Tensor &x = *args.inputs[0], &weight = *args.inputs[1];
+  const Tensor &x = *args.inputs[0], &weight = *args.input("weight");
   const Shape& out = args.outputs[0].shape();
   std::int64_t channels = x.dim(1), group_channels = weight.dim(1);
   std::int64_t group_outputs = out[1] / (channels / group_channels);
@@ -50,23 +50,23 @@ Tensor times_gate(const Tensor& x, const Tensor& gate) {
 }  // namespace
 
 void conv2d(const KernelArgs& args) {
-  if (const Tensor* gate = args.input(5)) {
+  if (const Tensor* gate = args.input("gate")) {
     Tensor x = times_gate(*args.inputs[0], *gate);
     std::vector<const Tensor*> inputs(args.inputs.begin(), args.inputs.begin() + 5);
     inputs[0] = &x;
     KernelArgs gated = {args.node, inputs, args.outputs, args.pool, args.layout};
     return conv2d(gated);
   }
-  Store store(args, args.input(4), args.input(3));
-  AddBias add_bias(args.input(2));
+  Store store(args);
+  AddBias add_bias(args.input("bias"));
   convolve<float, float>(args, [&](float sum, std::int64_t channel, std::int64_t index) {
     store(add_bias(sum, channel), index);
   });
 }
 
 void qconv2d(const KernelArgs& args) {
-  Store store(args, args.input(5), args.input(4));
-  Rescale rescale(*args.inputs[2], args.input(3));
+  Store store(args);
+  Rescale rescale(*args.input("multiplier"), args.input("bias"));
   convolve<std::int8_t, std::int32_t>(args, [&](std::int32_t sum, std::int64_t channel, std::int64_t index) {
     store(rescale(sum, channel), index);
   });

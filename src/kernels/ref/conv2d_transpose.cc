@@ -11,7 +11,7 @@ namespace {
 // finish(sum, o, index in y) makes an output of it.
 template <class T, class Sum, class Finish>
 void deconvolve(const KernelArgs& args, const Finish& finish) {
-  const Tensor &x = *args.inputs[0], &weight = *args.inputs[1];
+  const Tensor &x = *args.inputs[0], &weight = *args.input("weight");
   const Shape& out = args.outputs[0].shape();
   std::int64_t channels = x.dim(1), group_outputs = weight.dim(1);
   std::int64_t group_channels = channels / (out[1] / group_outputs);
@@ -44,16 +44,16 @@ void deconvolve(const KernelArgs& args, const Finish& finish) {
 }  // namespace
 
 void conv2d_transpose(const KernelArgs& args) {
-  Store store(args, args.input(4), args.input(3));
-  AddBias add_bias(args.input(2));
+  Store store(args);
+  AddBias add_bias(args.input("bias"));
   deconvolve<float, float>(args, [&](float sum, std::int64_t channel, std::int64_t index) {
     store(add_bias(sum, channel), index);
   });
 }
 
 void qconv2d_transpose(const KernelArgs& args) {
-  Store store(args, args.input(5), args.input(4));
-  Rescale rescale(*args.inputs[2], args.input(3));
+  Store store(args);
+  Rescale rescale(*args.input("multiplier"), args.input("bias"));
   deconvolve<std::int8_t, std::int32_t>(args,
                                         [&](std::int32_t sum, std::int64_t channel, std::int64_t index) {
                                           store(rescale(sum, channel), index);

@@ -15,7 +15,7 @@ namespace {
 // store(i, function(x, y)) for each element i of the result, where x and y are broadcast to its shape.
 template <class T, class Function, class StoreOne>
 void binary(const KernelArgs& args, const Function& function, const StoreOne& store) {
-  const Tensor &x = *args.inputs[0], &y = *args.inputs[1];
+  const Tensor &x = *args.inputs[0], &y = *args.input("y");
   ops::Broadcast shapes = ops::broadcast(x.shape(), y.shape(), attr<std::int64_t>(args.node, "axis"));
   Shape x_strides = broadcast_strides(shapes.x), y_strides = broadcast_strides(shapes.y);
   std::size_t rank = shapes.out.size();
@@ -51,15 +51,15 @@ void binary(const KernelArgs& args, const Function& function) {
 template <class Function>
 void binary_with_epilogue(const KernelArgs& args, const Function& function) {
   if (args.inputs[0]->dtype() != DType::kFloat32) return binary(args, function);
-  Store store(args, nullptr, args.input(2));
+  Store store(args);
   binary<float>(args, function, [&](std::int64_t i, float value) { store(value, i); });
 }
 
 // The same on what integers stand for: each times its step.
 template <class Function>
 void binary_of_integers(const KernelArgs& args, const Function& function) {
-  float x_step = args.inputs[2]->data<float>()[0], y_step = args.inputs[3]->data<float>()[0];
-  Store store(args, nullptr, args.input(4));
+  float x_step = args.input("x_step")->data<float>()[0], y_step = args.input("y_step")->data<float>()[0];
+  Store store(args);
   binary<std::int8_t>(
       args,
       [&](std::int8_t x, std::int8_t y) {
@@ -123,7 +123,8 @@ T power_of(T a, T b) {
 
 template <class T>
 void scale_typed(const KernelArgs& args) {
-  double scale_value = args.input(1) ? args.input(1)->data<float>()[0] : attr<double>(args.node, "scale");
+  double scale_value =
+      args.input("scale") ? args.input("scale")->data<float>()[0] : attr<double>(args.node, "scale");
   T scale = Tensor::scalar(scale_value).cast(DTypeOf<T>::value).template data<T>()[0];
   T bias = Tensor::scalar(attr<double>(args.node, "bias")).cast(DTypeOf<T>::value).template data<T>()[0];
   const T* x = args.inputs[0]->data<T>().data();

@@ -2,8 +2,8 @@
 
 namespace octet::ref {
 
-Store::Store(const KernelArgs& args, const Tensor* residual, const Tensor* out_scale)
-    : epilogue_(read_epilogue(args.node, out_scale)) {
+Store::Store(const KernelArgs& args) : epilogue_(read_epilogue(args.node, args.input("out_scale"))) {
+  const Tensor* residual = args.input("residual");
   if (residual && residual->dtype() == DType::kInt8) {
     residual_integers_ = residual->data<std::int8_t>().data();
     residual_step_ = attr<float>(args.node, "residual_step");

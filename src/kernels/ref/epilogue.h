@@ -45,8 +45,7 @@ class Rescale {
 
 class Store {
  public:
-  // `residual` and `out_scale` are the node's inputs of these names, or null.
-  Store(const KernelArgs& args, const Tensor* residual, const Tensor* out_scale);
+  explicit Store(const KernelArgs& args);
 
   // `value` is for element `index` of the output: adds the residual, applies the activation function, stores
   // the float where there is a float output and the integer where there is an int8 one.

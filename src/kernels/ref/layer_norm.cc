@@ -12,8 +12,8 @@ void layer_norm(const KernelArgs& args) {
   auto begin = static_cast<std::size_t>(
       ops::normalize_axis(attr<std::int64_t>(args.node, "begin_norm_axis"), x.shape().size()));
   std::int64_t rows = count_of(x.shape(), 0, begin), size = count_of(x.shape(), begin, x.shape().size());
-  const float* scale = args.input(1) ? args.input(1)->data<float>().data() : nullptr;
-  const float* bias = args.input(2) ? args.input(2)->data<float>().data() : nullptr;
+  const float* scale = args.input("scale") ? args.input("scale")->data<float>().data() : nullptr;
+  const float* bias = args.input("bias") ? args.input("bias")->data<float>().data() : nullptr;
   float epsilon = attr<float>(args.node, "epsilon");
   const float* in = x.data<float>().data();
   float* out = args.outputs[0].mutable_data<float>().data();

@@ -34,12 +34,12 @@ void multiply(const Matrix<T>& a, const Matrix<T>& b, ThreadPool& pool, const Fi
 }  // namespace
 
 void matmul(const KernelArgs& args) {
-  const Tensor &x = *args.inputs[0], &y = *args.inputs[1];
+  const Tensor &x = *args.inputs[0], &y = *args.input("y");
   bool transpose_x = attr<bool>(args.node, "transpose_x") && x.rank() > 1;
   bool transpose_y = attr<bool>(args.node, "transpose_y") && y.rank() > 1;
   float alpha = attr<float>(args.node, "alpha");
-  Store store(args, args.input(4), args.input(3));
-  AddBias add_bias(args.input(2));
+  Store store(args);
+  AddBias add_bias(args.input("bias"));
   ops::MatmulShape shape = ops::matmul_shape(x.shape(), y.shape(), transpose_x, transpose_y);
   Shape x_strides = broadcast_strides(shape.x_batch), y_strides = broadcast_strides(shape.y_batch);
   std::size_t rank = shape.batch.size();
@@ -57,14 +57,14 @@ void matmul(const KernelArgs& args) {
 }
 
 void matmul_flat(const KernelArgs& args) {
-  const Tensor &x = *args.inputs[0], &y = *args.inputs[1];
+  const Tensor &x = *args.inputs[0], &y = *args.input("y");
   auto split = static_cast<std::size_t>(attr<std::int64_t>(args.node, "x_num_col_dims"));
   auto inner_dims = static_cast<std::size_t>(attr<std::int64_t>(args.node, "y_num_col_dims"));
   std::int64_t rows = count_of(x.shape(), 0, split);
   std::int64_t inner = count_of(y.shape(), 0, inner_dims);
   std::int64_t columns = count_of(y.shape(), inner_dims, y.shape().size());
-  Store store(args, args.input(4), args.input(3));
-  AddBias add_bias(args.input(2));
+  Store store(args);
+  AddBias add_bias(args.input("bias"));
   multiply<float>(Matrix<float>{x.data<float>().data(), rows, inner},
                   Matrix<float>{y.data<float>().data(), inner, columns}, args.pool,
                   [&](float sum, std::int64_t row, std::int64_t column) {
@@ -73,12 +73,12 @@ void matmul_flat(const KernelArgs& args) {
 }
 
 void qmatmul(const KernelArgs& args) {
-  const Tensor &x = *args.inputs[0], &weight = *args.inputs[1];
+  const Tensor &x = *args.inputs[0], &weight = *args.input("weight");
   bool transposed = attr<bool>(args.node, "transpose_y");
   std::int64_t inner = weight.dim(transposed ? 1 : 0), columns = weight.dim(transposed ? 0 : 1);
   std::int64_t rows = columns == 0 ? 0 : args.outputs[0].size() / columns;
-  Store store(args, args.input(5), args.input(4));
-  Rescale rescale(*args.inputs[2], args.input(3));
+  Store store(args);
+  Rescale rescale(*args.input("multiplier"), args.input("bias"));
   multiply<std::int32_t>(Matrix<std::int8_t>{x.data<std::int8_t>().data(), rows, inner},
                          Matrix<std::int8_t>{weight.data<std::int8_t>().data(), inner, columns, transposed},
                          args.pool, [&](std::int32_t sum, std::int64_t row, std::int64_t column) {

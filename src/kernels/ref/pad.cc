@@ -29,8 +29,9 @@ std::vector<std::int64_t> pad_sources(std::int64_t in, std::int64_t out, std::in
 void pad(const KernelArgs& args) {
   const Tensor& x = *args.inputs[0];
   Tensor& y = args.outputs[0];
-  std::vector<std::int64_t> paddings =
-      args.input(1) ? to_int64s(*args.input(1)) : attr<std::vector<std::int64_t>>(args.node, "paddings");
+  std::vector<std::int64_t> paddings = args.input("paddings")
+                                           ? to_int64s(*args.input("paddings"))
+                                           : attr<std::vector<std::int64_t>>(args.node, "paddings");
   std::string mode = attr<std::string>(args.node, "mode");
   float value = attr<float>(args.node, "value");
 

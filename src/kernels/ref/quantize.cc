@@ -80,7 +80,7 @@ void quantize_measured(const KernelArgs& args, bool dequantize) {
 template <class T>
 void dequantize_from(const KernelArgs& args) {
   const Tensor& x = *args.inputs[0];
-  const Quantization how = quantization_of(args.node, *args.inputs[1], args.input(2));
+  const Quantization how = quantization_of(args.node, *args.input("scale"), args.input("zero_point"));
   const T* from = x.data<T>().data();
   float* to = args.outputs[0].mutable_data<float>().data();
   auto bound = static_cast<float>(how.qmax());
@@ -99,7 +99,8 @@ void dequantize_from(const KernelArgs& args) {
 
 void quantize(const KernelArgs& args) {
   const Tensor& x = *args.inputs[0];
-  const std::vector<Quantizer> q = quantizers(quantization_of(args.node, *args.inputs[1], args.input(2)));
+  const std::vector<Quantizer> q =
+      quantizers(quantization_of(args.node, *args.input("scale"), args.input("zero_point")));
   auto run = [&](auto* y) {
     for_channels(args, x, attr<std::int64_t>(args.node, "axis"),
                  [&](std::size_t channel, std::int64_t begin, std::int64_t end) {
@@ -120,7 +121,7 @@ void dequantize(const KernelArgs& args) {
 }
 
 void fake_quant(const KernelArgs& args) {
-  quantize_floats(args, quantization_of(args.node, *args.inputs[1], nullptr), true);
+  quantize_floats(args, quantization_of(args.node, *args.input("scale"), nullptr), true);
 }
 
 void dynamic_quantize(const KernelArgs& args) {
@@ -133,8 +134,8 @@ void dynamic_fake_quant(const KernelArgs& args) {
 
 void dequantize_sum(const KernelArgs& args) {
   const Tensor& x = *args.inputs[0];
-  auto weight_scale = args.inputs[1]->data<float>();
-  const Tensor* x_scale = args.input(2);
+  auto weight_scale = args.input("weight_scale")->data<float>();
+  const Tensor* x_scale = args.input("x_scale");
   const float* from = x.data<float>().data();
   float* to = args.outputs[0].mutable_data<float>().data();
   // Paddle multiplies the two bounds as integers; their product is exact in float for up to 12 bits each.
@@ -152,7 +153,7 @@ void dequantize_sum(const KernelArgs& args) {
 void dequantize_range(const KernelArgs& args) {
   const float* x = args.inputs[0]->data<float>().data();
   float* y = args.outputs[0].mutable_data<float>().data();
-  float scale = args.inputs[1]->data<float>()[0], range = attr<float>(args.node, "range");
+  float scale = args.input("scale")->data<float>()[0], range = attr<float>(args.node, "range");
   for_blocks(args.pool, args.outputs[0].size(), [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = begin; i < end; ++i) y[i] = x[i] * scale / range;
   });
@@ -160,7 +161,7 @@ void dequantize_range(const KernelArgs& args) {
 
 void qlut(const KernelArgs& args) {
   const std::int8_t* x = args.inputs[0]->data<std::int8_t>().data();
-  const std::int8_t* table = args.inputs[1]->data<std::int8_t>().data();
+  const std::int8_t* table = args.input("table")->data<std::int8_t>().data();
   std::int8_t* y = args.outputs[0].mutable_data<std::int8_t>().data();
   for_blocks(args.pool, args.outputs[0].size(), [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = begin; i < end; ++i) y[i] = table[x[i] + 128];

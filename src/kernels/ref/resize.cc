@@ -36,7 +36,7 @@ struct AxisMap {
 }  // namespace
 
 ResizePlan plan_resize(const KernelArgs& args) {
-  return plan_resize(args.node, args.inputs[0]->shape(), args.outputs[0].shape(), args.input(2),
+  return plan_resize(args.node, args.inputs[0]->shape(), args.outputs[0].shape(), args.input("scale"),
                      args.inputs.size() > 3);
 }
 

@@ -29,9 +29,9 @@ void gather(const std::byte* in, const Shape& strides, Tensor& out, ThreadPool& 
 }
 
 // The axis of concat and split: an attribute, or an input that overrides it.
-std::int64_t axis_of(const KernelArgs& args, std::size_t input, int rank) {
-  std::int64_t axis =
-      args.input(input) ? to_int64s(*args.input(input))[0] : attr<std::int64_t>(args.node, "axis");
+std::int64_t axis_of(const KernelArgs& args, int rank) {
+  const Tensor* given = args.input("axis");
+  std::int64_t axis = given ? to_int64s(*given)[0] : attr<std::int64_t>(args.node, "axis");
   return ops::normalize_axis(axis, static_cast<std::size_t>(rank));
 }
 
@@ -51,7 +51,7 @@ void transpose(const KernelArgs& args) {
 
 void concat(const KernelArgs& args) {
   Tensor& y = args.outputs[0];
-  std::int64_t axis = axis_of(args, 0, y.rank()), done = 0;
+  std::int64_t axis = axis_of(args, y.rank()), done = 0;
   AxisView to = along(y.shape(), axis);
   for (const Tensor* x : args.inputs.subspan(1)) {
     AxisView from = along(x->shape(), axis);
@@ -66,7 +66,7 @@ void concat(const KernelArgs& args) {
 
 void split(const KernelArgs& args) {
   const Tensor& x = *args.inputs[0];
-  std::int64_t axis = axis_of(args, 1, x.rank()), done = 0;
+  std::int64_t axis = axis_of(args, x.rank()), done = 0;
   AxisView from = along(x.shape(), axis);
   for (Tensor& y : args.outputs) {
     AxisView to = along(y.shape(), axis);
@@ -111,7 +111,7 @@ void shape(const KernelArgs& args) {
 
 void full(const KernelArgs& args) {
   Tensor& y = args.outputs[0];
-  const Tensor* given = args.input(1);
+  const Tensor* given = args.input("value");
   Tensor value = (given ? *given : Tensor::scalar(attr<double>(args.node, "value"))).cast(y.dtype());
   // The stride 0 repeats the one element.
   Tensor flat = y.reshaped({y.size()});
