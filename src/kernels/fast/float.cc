@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "graph/op_table.h"
+
 namespace octet::fast {
 
 Tensor pack_bias(const simd::FloatRoutines& routines, const Tensor& bias) {
@@ -14,7 +16,7 @@ Tensor pack_bias(const simd::FloatRoutines& routines, const Tensor& bias) {
 }
 
 bool constants_are_weights(const PrepareArgs& args) {
-  return args.is_constant("weight") && (!args.value("bias") || args.is_constant("bias")) &&
+  return args.is_constant(spec_of(args.node).weights) && (!args.value("bias") || args.is_constant("bias")) &&
          !args.is_constant("x") && !args.is_constant("residual");
 }
 
