@@ -23,8 +23,9 @@ std::string_view slot_name(std::string_view slot) {
 }
 
 int slot_of(const OpSpec& spec, std::string_view name) {
+  // Kernels ask for each run, so this does not look for the mark first.
   for (std::size_t i = 0; i < spec.inputs.size(); ++i)
-    if (slot_name(spec.inputs[i]) == name) return static_cast<int>(i);
+    if (spec.inputs[i].starts_with(name) && slot_name(spec.inputs[i]) == name) return static_cast<int>(i);
   return -1;
 }
 
