@@ -22,8 +22,9 @@ struct FloatArray {
   std::vector<float> values;
 };
 
-// Called with 0, 1, 2, ...: gives one array for each input of the model, or returns false when there are no
-// more. A second pass starts again at 0.
+// Gives batch `index`, one array for each input of the model, or returns false when there are not so many.
+// Asked first for those behind batch_num, which the result is judged on, then for 0, 1, 2, ...; a second pass
+// starts again at 0.
 using BatchGenerator = std::function<bool(std::int64_t index, std::vector<FloatArray>& inputs)>;
 
 // How the thresholds of activations are found, and what is quantized. The names and meanings are PaddleSlim's
@@ -42,13 +43,18 @@ struct QuantizeOptions {
   double float_share = 0.02;       // of the multiplications, that auto may leave in float for accuracy's sake
   bool bias_correction = true;     // takes out what quantization adds to the mean of each channel
   bool weight_correction = false;  // PaddleSlim's bias correction, which changes the weights
-  std::string round_type = "round";  // or "adaround": rounds weights so that the layer's output changes least
-  bool equalize = false;             // balances the ranges of channels between layers
-  bool onnx_format = true;           // false: Paddle's older generation of quantized files
+  // "round"; "adaround": rounds weights so that the layer's output changes least; "auto": adaround if algo is
+  // auto.
+  std::string round_type = "auto";
+  // Balances the ranges of channels between layers. With algo auto, where they differ greatly this is tried
+  // in any case, and kept if it makes the error of the output smaller.
+  bool equalize = false;
+  bool onnx_format = true;  // false: Paddle's older generation of quantized files
   bool fold_batch_norm = true;
   std::int64_t batch_num = 10;                   // at most this many batches; 0: all
   int threads = 0;                               // 0: as many as there are cores
   std::string save_stats = {}, load_stats = {};  // files
+  std::string preprocessing = {};                // of the batches, in any words: save_stats keeps it
   std::shared_ptr<const Device> device = {};     // where calibration runs; empty: on this CPU
   // What is being done, how far it is, and how far it goes (0: not known).
   std::function<void(const std::string& stage, std::int64_t done, std::int64_t total)> progress = {};
@@ -61,14 +67,34 @@ struct LayerQuality {
   std::string algorithm;                 // that chose its threshold
   double threshold = 0;                  // the largest magnitude that is represented
   double min = 0, max = 0, clipped = 0;  // of the input; clipped: the share beyond the threshold
-  double sqnr_db = 0, cosine = 0;        // of the layer's output in the quantized model
+  double channel_spread = 0;       // its largest channel's magnitude, as a multiple of the median channel's
+  double own_sqnr_db = 0;          // of the layer's output, when only this layer is quantized; NaN: not known
+  double sqnr_db = 0, cosine = 0;  // of the layer's output in the quantized model, with all errors before it
+};
+
+struct OutputQuality {
+  std::string name;
+  double sqnr_db = 0, cosine = 0;
+  double agreement =
+      0;  // how often the largest number of a row or pixel is the same one; NaN: it has no rows
+};
+
+// What the report was measured on.
+enum class JudgedOn {
+  kOthers,       // pictures behind those that were calibrated with
+  kHeldOut,      // a fifth of them, which was not calibrated with
+  kCalibration,  // the same ones: too good to be true
 };
 
 struct QuantizeReport {
   std::vector<LayerQuality> layers;          // in the order of the model
   std::vector<std::string> kept_float = {};  // layers that were not quantized
-  std::vector<LayerQuality> outputs;         // of the model: name, sqnr_db and cosine
-  std::int64_t batches = 0, samples = 0;
+  std::vector<OutputQuality> outputs;        // of the model
+  std::int64_t batches = 0, samples = 0;     // that were calibrated with
+  JudgedOn judged_on = JudgedOn::kCalibration;
+  std::int64_t judged_samples = 0;
+  int equalized = 0;          // places where auto balanced channels that differed greatly
+  std::string preprocessing;  // that of load_stats, or of the options
 };
 
 Model quantize(const Model& model, const BatchGenerator& batches, const QuantizeOptions& options = {},

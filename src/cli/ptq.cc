@@ -35,6 +35,7 @@ struct Options {
   QuantizeOptions quantize;
   std::optional<std::string> fold_batch_norm;
   std::string activation_quantize_type = "range_abs_max";
+  bool fast = false;
   int worst = 10;
 };
 
@@ -73,7 +74,8 @@ class Pictures {
   }
 
   bool next(std::int64_t index, std::vector<Tensor>* inputs) {
-    if (index == shard_.rank) loader_->start_epoch(0);  // a first or second pass begins
+    if (index != next_) loader_->start_epoch(0, index / shard_.size);
+    next_ = index + shard_.size;
     std::optional<Batch> batch = loader_->next();
     if (!batch) return false;
     for (const std::string& line : batch->broken)
@@ -94,14 +96,24 @@ class Pictures {
   const Options& options_;
   Shard shard_;
   std::unique_ptr<Loader> loader_;
+  std::int64_t next_ = -1;  // the batch that the loader gives next; -1: it has not begun
   std::vector<std::string> warned_;
 };
+
+std::string_view word_of(JudgedOn judged_on) {
+  return judged_on == JudgedOn::kOthers    ? "others"
+         : judged_on == JudgedOn::kHeldOut ? "held_out"
+                                           : "calibration";
+}
 
 nlohmann::json to_json(const QuantizeReport& report, const Options& options) {
   nlohmann::json json = {{"algo", options.quantize.algo},
                          {"deploy", options.quantize.deploy},
                          {"batches", report.batches},
                          {"samples", report.samples},
+                         {"judged_on", word_of(report.judged_on)},
+                         {"judged_samples", report.judged_samples},
+                         {"equalized", report.equalized},
                          {"kept_float", report.kept_float}};
   auto finite = [](double x) { return std::isfinite(x) ? nlohmann::json(x) : nlohmann::json(); };
   for (const LayerQuality& layer : report.layers)
@@ -113,40 +125,100 @@ nlohmann::json to_json(const QuantizeReport& report, const Options& options) {
                               {"min", layer.min},
                               {"max", layer.max},
                               {"clipped", layer.clipped},
+                              {"channel_spread", layer.channel_spread},
+                              {"own_sqnr_db", finite(layer.own_sqnr_db)},
                               {"sqnr_db", finite(layer.sqnr_db)},
                               {"cosine", layer.cosine}});
-  for (const LayerQuality& output : report.outputs)
-    json["outputs"].push_back(
-        {{"name", output.name}, {"sqnr_db", finite(output.sqnr_db)}, {"cosine", output.cosine}});
+  for (const OutputQuality& output : report.outputs)
+    json["outputs"].push_back({{"name", output.name},
+                               {"sqnr_db", finite(output.sqnr_db)},
+                               {"cosine", output.cosine},
+                               {"agreement", finite(output.agreement)}});
   return json;
 }
 
+// The layers whose own error is largest; those without one come last.
+std::vector<LayerQuality> worst_first(std::vector<LayerQuality> layers) {
+  std::stable_sort(layers.begin(), layers.end(), [](const LayerQuality& a, const LayerQuality& b) {
+    return a.own_sqnr_db < b.own_sqnr_db || (std::isnan(b.own_sqnr_db) && !std::isnan(a.own_sqnr_db));
+  });
+  return layers;
+}
+
+// "31.2 dB"; of what is not known nothing.
+std::string decibels(double x) {
+  return std::isnan(x) ? "" : fmt::format("{:.1f} dB", x);
+}
+
 void print_report(const QuantizeReport& report, int worst) {
-  std::vector<LayerQuality> layers = report.layers;
-  std::stable_sort(layers.begin(), layers.end(),
-                   [](const LayerQuality& a, const LayerQuality& b) { return a.sqnr_db < b.sqnr_db; });
-  std::size_t shown = std::min(layers.size(), static_cast<std::size_t>(worst));
+  const std::vector<LayerQuality> layers = worst_first(report.layers);
+  const std::size_t shown = std::min(layers.size(), static_cast<std::size_t>(worst));
   std::size_t width = 5;
   for (std::size_t i = 0; i < shown; ++i) width = std::max(width, printable(layers[i].name).size());
-  say("The {} layers with the largest error, of {}:\n\n", shown, layers.size());
-  say("| {:<{}} | {:<16} | {:>7} | {:>8} | {:>8} | {:<19} | {:<7} |\n", "layer", width, "op", "SQNR",
-      "cosine", "clipped", "range of its input", "algo");
-  say("|{:-<{}}|{:-<18}|{:->8}:|{:->9}:|{:->9}:|{:-<21}|{:-<9}|\n", "", width + 2, "", "", "", "", "", "");
+  say("The {} of {} layer{} with the largest error of {} own:\n\n", shown, layers.size(),
+      layers.size() == 1 ? "" : "s", shown == 1 ? "its" : "their");
+  say("| {:<{}} | {:<16} | {:>8} | {:>11} | {:>8} | {:<19} | {:<7} |\n", "layer", width, "op", "own SQNR",
+      "accumulated", "clipped", "range of its input", "algo");
+  say("|{:-<{}}|{:-<18}|{:->9}:|{:->12}:|{:->9}:|{:-<21}|{:-<9}|\n", "", width + 2, "", "", "", "", "", "");
   for (std::size_t i = 0; i < shown; ++i) {
     const LayerQuality& l = layers[i];
-    say("| {:<{}} | {:<16} | {:>4.1f} dB | {:>8.6f} | {:>6.3f} % | {:<19} | {:<7} |\n", printable(l.name),
-        width, l.op, l.sqnr_db, l.cosine, 100 * l.clipped, fmt::format("{:.4g} .. {:.4g}", l.min, l.max),
-        l.algorithm);
+    say("| {:<{}} | {:<16} | {:>8} | {:>11} | {:>6.3f} % | {:<19} | {:<7} |\n", printable(l.name), width,
+        l.op, decibels(l.own_sqnr_db), decibels(l.sqnr_db), 100 * l.clipped,
+        fmt::format("{:.4g} .. {:.4g}", l.min, l.max), l.algorithm);
   }
   say("\n");
-  for (const LayerQuality& output : report.outputs)
-    say("output {}: SQNR {:.1f} dB, cosine {:.6f}\n", printable(output.name), output.sqnr_db, output.cosine);
+  for (const OutputQuality& output : report.outputs) {
+    say("output {}: SQNR {:.1f} dB, cosine {:.6f}", printable(output.name), output.sqnr_db, output.cosine);
+    if (!std::isnan(output.agreement)) say(", the same answer as fp32 in {:.1f} %", 100 * output.agreement);
+    say("\n");
+  }
   constexpr std::size_t kMaxNames = 5;
   const std::vector<std::string>& kept = report.kept_float;
   if (!kept.empty() && kept.size() <= kMaxNames)
     say("left in float: {}\n", printable(fmt::format("{}", fmt::join(kept, ", "))));
   else if (!kept.empty())
     say("left in float: {} layers\n", kept.size());
+  if (report.equalized > 0)
+    say("channels that differed greatly were balanced in {} place{} (equalization)\n", report.equalized,
+        report.equalized == 1 ? "" : "s");
+}
+
+// What the numbers of the report were measured on.
+std::string judged_on(const QuantizeReport& report) {
+  const std::string pictures =
+      fmt::format("{} picture{}", report.judged_samples, report.judged_samples == 1 ? "" : "s");
+  if (report.judged_on == JudgedOn::kOthers) return fmt::format("judged on {} others", report.judged_samples);
+  if (report.judged_on == JudgedOn::kHeldOut) return "judged on " + pictures + " held out of the data";
+  return "judged on " + pictures + " of the same, so other pictures may fare worse";
+}
+
+// Says when the outputs have suffered, which layer is the likely cause, and what helps.
+void warn_if_bad(const QuantizeReport& report, const Options& options) {
+  constexpr double kBad = 10;  // dB: noise of a tenth of the signal's power
+  const auto output = std::ranges::min_element(report.outputs, {}, &OutputQuality::sqnr_db);
+  if (output == report.outputs.end() || !(output->sqnr_db < kBad)) return;
+  const QuantizeOptions& q = options.quantize;
+  std::string cause, remedy;
+  const std::vector<LayerQuality> layers = worst_first(report.layers);
+  if (!layers.empty()) {
+    const LayerQuality& l = layers.front();
+    cause = fmt::format(" The layer {} alone has {}", printable(l.name), decibels(l.own_sqnr_db));
+    if (l.channel_spread > 32)
+      cause += fmt::format(
+          ": of its input {} the largest channel reaches {:.0f} times as far as most, so one scale "
+          "for all leaves little of the others",
+          printable(l.input), l.channel_spread);
+    cause += ".";
+    if (l.channel_spread > 32 && !q.equalize && report.equalized == 0) remedy = "--equalize, or ";
+    remedy += fmt::format("--keep-float '{}'", printable(l.name));
+  }
+  if (q.weight_bits < 8 || q.activation_bits < 8)
+    remedy = fmt::format("more than {} bits", std::min(q.weight_bits, q.activation_bits)) +
+             (remedy.empty() ? "" : ", or " + remedy);
+  print_warning(
+      fmt::format("the int8 model answers differently: output {} has an SQNR of {:.1f} dB.{} Try {}",
+                  printable(output->name), output->sqnr_db, cause,
+                  remedy.empty() ? "other pictures, or `octet qat`" : remedy));
 }
 
 int run(Options& options) {
@@ -155,8 +227,10 @@ int run(Options& options) {
   if (options.output.empty()) fail("--output_dir is missing: where should the int8 model go?");
   check_saved_names(options.model_name, options.params_name);
   check_writable(options.output);
-  if (!options.quantize.save_stats.empty())
-    check_writable(fs::path(options.quantize.save_stats).parent_path());
+  if (!options.quantize.save_stats.empty()) {
+    const fs::path folder = fs::path(options.quantize.save_stats).parent_path();
+    check_writable(folder.empty() ? fs::path(".") : folder);
+  }
   Config config = make_config(options.runtime);
   std::unique_ptr<Comm> comm = connect();
   QuantizeOptions& quantize_options = options.quantize;
@@ -168,6 +242,10 @@ int run(Options& options) {
     std::optional<bool> value = parse_bool(*options.fold_batch_norm);
     if (!value) fail("--optimize_model {}: expected True or False", *options.fold_batch_norm);
     quantize_options.fold_batch_norm = *value;
+  }
+  if (options.fast) {
+    if (quantize_options.algo == "auto") quantize_options.algo = "hist";
+    if (quantize_options.round_type == "auto") quantize_options.round_type = "round";
   }
   quantize_options.device = config.device();
   quantize_options.threads = config.cpu_math_library_num_threads();
@@ -224,11 +302,12 @@ int run(Options& options) {
   files.add(folder / "ptq_report.json", to_json(report, options).dump(1, ' ', false, kReplace) + "\n");
   files.commit();
   print_report(report, options.worst);
+  warn_if_bad(report, options);
   auto bytes = [](const fs::path& path) { return static_cast<double>(fs::file_size(path)); };
-  say("{} + {}: {:.2f} MB, calibrated on {} pictures; all layers are in {}\n",
+  say("{} + {}: {:.2f} MB, calibrated on {} pictures, {}; all layers are in {}\n",
       (folder / options.model_name).string(), options.params_name,
       (bytes(folder / options.params_name) + bytes(folder / options.model_name)) / 1e6, report.samples,
-      (folder / "ptq_report.json").string());
+      judged_on(report), (folder / "ptq_report.json").string());
   return 0;
 }
 
@@ -290,8 +369,12 @@ std::function<int()> declare_ptq(Args& args) {
            "take out what quantization adds to the mean of each channel");
   args.add("weight-correction", &q.weight_correction,
            "PaddleSlim's bias_correction: move mean and deviation of the weights");
-  args.add("round-type", &q.round_type, "round|adaround",
-           "adaround: round each weight up or down so that the layer's output changes least");
+  args.add(
+      "round-type", &q.round_type, "auto|round|adaround",
+      "adaround: round each weight up or down so that the layer's output changes least; auto: with --algo "
+      "auto");
+  args.add("fast", &options->fast,
+           "for those in a hurry: --algo hist, weights to the nearest, nothing is tried");
   args.add("equalize", &q.equalize,
            "cross-layer equalization: balance the ranges of channels between convolutions");
   args.add("optimize-model", &options->fold_batch_norm, "True|False",

@@ -8,7 +8,13 @@
 
 namespace octet::quant {
 
-constexpr const char* kFormat = "octet calibration 2";
+constexpr const char* kFormat = "octet calibration 3";
+constexpr const char* kOlderFormat = "octet calibration 2";  // nothing held out, no preprocessing
+constexpr std::int64_t kHeldOut = -1;                        // in place of a batch
+
+NLOHMANN_JSON_SERIALIZE_ENUM(Equalization, {{Equalization::kNone, "none"},
+                                            {Equalization::kAll, "all"},
+                                            {Equalization::kOutliers, "outliers"}})
 
 void Calibration::merge(const Calibration& other) {
   for (const auto& [name, statistics] : other.tensors) tensors[name].merge(statistics);
@@ -33,12 +39,18 @@ Calibration Calibration::from_json(const nlohmann::json& json) {
 
 void KeptStatistics::save(const std::string& path) const {
   nlohmann::json json = calibration.to_json();
-  json.update({{"format", kFormat}, {"bits", bits}, {"equalized", equalized}});
+  json.update({{"format", kFormat},
+               {"bits", bits},
+               {"equalization", equalization},
+               {"preprocessing", preprocessing}});
+  CalibrationSample pictures = calibration.sample;
+  std::vector<std::int64_t> batches(pictures.size(), 0);
+  pictures.insert(pictures.end(), calibration.held_out.begin(), calibration.held_out.end());
+  batches.resize(pictures.size(), kHeldOut);
   AtomicFiles file;
   file.begin(path);
   constexpr auto kReplace = nlohmann::json::error_handler_t::replace;  // names may hold anything
-  file.write(json.dump(-1, ' ', false, kReplace) + '\n' +
-             sample_to_bytes(calibration.sample, std::vector<std::int64_t>(calibration.sample.size())));
+  file.write(json.dump(-1, ' ', false, kReplace) + '\n' + sample_to_bytes(pictures, batches));
   file.commit();
 }
 
@@ -51,13 +63,20 @@ KeptStatistics KeptStatistics::read(std::string_view bytes, const std::string& n
   std::size_t end = bytes.find('\n');
   if (end == std::string_view::npos) fail("its first line has no end");
   nlohmann::json json = nlohmann::json::parse(bytes.substr(0, end));
-  if (json.at("format") != kFormat) fail("it is of another kind");
+  const bool is_older = json.at("format") == kOlderFormat;
+  if (json.at("format") != kFormat && !is_older) fail("it is of another kind");
   KeptStatistics result;
   result.calibration = Calibration::from_json(json);
   result.bits = json.at("bits").get<int>();
-  result.equalized = json.at("equalized").get<bool>();
+  if (is_older) {
+    result.equalization = json.at("equalized").get<bool>() ? Equalization::kAll : Equalization::kNone;
+  } else {
+    result.equalization = json.at("equalization").get<Equalization>();
+    result.preprocessing = json.at("preprocessing").get<std::string>();
+  }
   for (auto& [batch, inputs] : sample_from_bytes(bytes.substr(end + 1)))
-    result.calibration.sample.push_back(std::move(inputs));
+    (batch == kHeldOut ? result.calibration.held_out : result.calibration.sample)
+        .push_back(std::move(inputs));
   if (result.calibration.sample.empty() || result.calibration.batches < 1)
     fail("there are no pictures in it");
   return result;
@@ -161,12 +180,14 @@ Calibration calibrate(const Graph& graph, const std::set<ValueId>& tensors, cons
   // The batches of this process, one after the other.
   std::int64_t batch = 0;
   auto next = [&](std::vector<Tensor>* inputs) {
-    std::int64_t index = batch;
-    bool more = options.batch_num == 0 || index < options.batch_num;
-    if (!more || !batches(index, inputs)) return std::int64_t{-1};
-    batch += comm.size();
-    if (options.progress) options.progress(index + 1);
-    return index;
+    for (;;) {
+      const std::int64_t index = batch;
+      const bool more = options.batch_num == 0 || index < options.batch_num;
+      if (!more || !batches(index, inputs)) return std::int64_t{-1};
+      batch += comm.size();
+      if (options.progress) options.progress(index + 1);
+      if (!inputs->empty()) return index;
+    }
   };
   batch = comm.rank();
   watcher.run(

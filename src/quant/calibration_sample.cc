@@ -20,7 +20,8 @@ std::int64_t part_size(const Tensor& batch) {
   return batch.size() / batch.dim(0) > kLarge ? 1 : 2;
 }
 
-// A copy of some of the pictures of a batch.
+}  // namespace
+
 Tensor cut(const Tensor& batch, std::int64_t first, std::int64_t count) {
   Shape shape = batch.shape();
   const std::size_t bytes = batch.size_bytes() / static_cast<std::size_t>(shape[0]);
@@ -31,8 +32,6 @@ Tensor cut(const Tensor& batch, std::int64_t first, std::int64_t count) {
   std::copy(from.begin(), from.end(), part.mutable_bytes().begin());
   return part;
 }
-
-}  // namespace
 
 std::int64_t pictures_in(const CalibrationSample& sample) {
   std::int64_t count = 0;

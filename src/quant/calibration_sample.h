@@ -19,6 +19,9 @@ using CalibrationSample = std::vector<std::vector<Tensor>>;
 
 std::int64_t pictures_in(const CalibrationSample& sample);
 
+// A copy of some of the pictures of a batch.
+Tensor cut(const Tensor& batch, std::int64_t first, std::int64_t count);
+
 // Its first parts, with at least `pictures` in them, if there are so many.
 CalibrationSample first_of(const CalibrationSample& sample, std::int64_t pictures);
 
@@ -27,6 +30,7 @@ class SampleCollector {
  public:
   explicit SampleCollector(std::int64_t limit) : limit_(limit) {}
   void add(std::int64_t batch, const std::vector<Tensor>& inputs);
+  bool is_empty() const { return sample_.empty(); }
   bool is_full() const { return pictures_in(sample_) >= limit_; }
   // The first pictures of all processes together, everywhere: those that one process alone would have kept.
   CalibrationSample gather(Comm& comm) const;

@@ -11,6 +11,8 @@ namespace octet::quant {
 
 namespace {
 
+constexpr float kMaxFactor = 1e4f;
+
 // Tensors whose channels can only be scaled together: what convolutions make, with their biases, the sums of
 // such tensors, and what a ReLU or a pool makes of them.
 struct Stream {
@@ -78,7 +80,8 @@ class Equalizer {
       log_sum += factors[c] > 0 ? std::log(static_cast<double>(factors[c])) : 0;
     }
     auto mean = static_cast<float>(std::exp(log_sum / static_cast<double>(factors.size())));
-    for (float& factor : factors) factor = factor > 0 ? std::clamp(factor / mean, 0.01f, 100.0f) : 1.0f;
+    for (float& factor : factors)
+      factor = factor > 0 ? std::clamp(factor / mean, 1 / kMaxFactor, kMaxFactor) : 1.0f;
     for (int reader : stream.readers) for_weights(reader, [&](float& w, std::size_t c) { w *= factors[c]; });
     for (ValueId id : stream.makers) {
       Tensor tensor = graph_.value(id).constant.clone();
@@ -104,11 +107,11 @@ class Equalizer {
   bool is_own_conv(const Node& node) const {
     return node.op == "conv2d" && node.inputs.size() == 2 && is_own_constant(weights_of(node));
   }
-  // Each of its weights belongs to one channel of the input.
+  // Each of its weights belongs to one channel of the input: it has one group, or is depthwise.
   bool can_read(const Node& conv) const {
     const Shape& weight = graph_.value(weights_of(conv)).shape;
     std::int64_t groups = attr<std::int64_t>(conv, "groups");
-    return groups == 1 || (weight[1] == 1 && weight[0] == groups);
+    return groups == 1 || weight[1] == 1;
   }
   bool passes_on(const Node& node) const {
     if (spec_of(node).homogeneous) return true;
@@ -126,13 +129,15 @@ class Equalizer {
   void for_weights(int reader, const Work& work) {
     const Node& conv = graph_.nodes[static_cast<std::size_t>(reader)];
     Value& value = graph_.value(weights_of(conv));
-    bool depthwise = attr<std::int64_t>(conv, "groups") > 1;
+    const std::int64_t groups = attr<std::int64_t>(conv, "groups");
     Tensor tensor = value.constant.clone();
     std::span<float> weights = tensor.mutable_data<float>();
     auto area = static_cast<std::size_t>(value.shape[2] * value.shape[3]);
     auto channels = static_cast<std::size_t>(value.shape[1]);
+    auto of_channel =
+        area * static_cast<std::size_t>(value.shape[0] / groups);  // weights, of a depthwise one
     for (std::size_t i = 0; i < weights.size(); ++i)
-      work(weights[i], depthwise ? i / area : i / area % channels);
+      work(weights[i], groups > 1 ? i / of_channel : i / area % channels);
     value.constant = std::move(tensor);
   }
 
@@ -143,7 +148,18 @@ class Equalizer {
 
 }  // namespace
 
-int equalize(Graph& graph, const CalibrationSample& sample, ThreadPool& pool) {
+double channel_spread(const std::vector<float>& largest) {
+  std::vector<float> alive;
+  for (float x : largest)
+    if (x > 0) alive.push_back(x);
+  if (alive.empty()) return 0;
+  const auto middle = alive.begin() + static_cast<std::ptrdiff_t>(alive.size() / 2);
+  std::nth_element(alive.begin(), middle, alive.end());
+  return static_cast<double>(*std::max_element(alive.begin(), alive.end())) / static_cast<double>(*middle);
+}
+
+int equalize(Graph& graph, Equalization which, const CalibrationSample& sample, ThreadPool& pool) {
+  if (which == Equalization::kNone) return 0;
   Equalizer equalizer(graph);
   std::vector<Stream> streams = equalizer.streams();
   if (streams.empty() || sample.empty()) return 0;
@@ -171,7 +187,7 @@ int equalize(Graph& graph, const CalibrationSample& sample, ThreadPool& pool) {
       same = same && largest[id].size() == all.size();
       for (std::size_t c = 0; same && c < all.size(); ++c) all[c] = std::max(all[c], largest[id][c]);
     }
-    if (!same) continue;
+    if (!same || (which == Equalization::kOutliers && channel_spread(all) < kGreatSpread)) continue;
     equalizer.apply(stream, all);
     ++done;
   }

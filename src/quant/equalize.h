@@ -5,11 +5,18 @@
 
 namespace octet::quant {
 
+// What is equalized: nothing, everything, or only where channels differ greatly.
+enum class Equalization : std::uint8_t { kNone, kAll, kOutliers };
+
+// How many times the magnitude of a tensor's largest channel is that of its median channel; 0: it has none.
+double channel_spread(const std::vector<float>& largest);
+constexpr double kGreatSpread = 32;  // with one scale for all, 5 of the 8 bits of most channels are lost
+
 // Cross-layer equalization: where convolutions feed others through nothing but biases, additions and ReLUs, a
 // channel between them can be scaled down in the ones and up in the others. Channels with large values and
 // small weights behind them give some of their range to the weights, so that all channels use the one scale
 // of the tensor. Residual streams are scaled as a whole. Returns how many of them, and of single tensors,
 // were equalized.
-int equalize(Graph& graph, const CalibrationSample& sample, ThreadPool& pool);
+int equalize(Graph& graph, Equalization which, const CalibrationSample& sample, ThreadPool& pool);
 
 }  // namespace octet::quant

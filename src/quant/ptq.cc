@@ -1,6 +1,7 @@
 #include "quant/ptq.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "base/error.h"
 #include "graph/op_table.h"
@@ -8,6 +9,7 @@
 #include "quant/bias_correction.h"
 #include "quant/equalize.h"
 #include "quant/fold.h"
+#include "quant/held_out.h"
 #include "quant/report.h"
 #include "quant/sensitivity.h"
 #include "quant/threshold_search.h"
@@ -26,7 +28,7 @@ void check_options(const QuantizeOptions& options) {
   };
   one_of("deploy", options.deploy, {"octet", "paddle"});
   one_of("weight_quantize_type", options.weight_quantize_type, {"channel_wise_abs_max", "abs_max"});
-  one_of("round_type", options.round_type, {"round", "adaround"});
+  one_of("round_type", options.round_type, {"auto", "round", "adaround"});
   for (int bits : {options.weight_bits, options.activation_bits})
     if (bits < 2 || bits > 8) fail("{} bits: octet quantizes to 2 to 8 bits", bits);
   if (!(options.float_share >= 0 && options.float_share <= 1))
@@ -48,11 +50,13 @@ InsertionPointOptions insertion_options(const QuantizeOptions& options) {
 // From a float model to an int8 one: observe, decide, insert, correct, report.
 class Ptq {
  public:
-  Ptq(const Model& model, const Batches& batches, const QuantizeOptions& options, Comm& comm)
+  Ptq(const Model& model, const Batches& batches, const Batches& others, const QuantizeOptions& options,
+      Comm& comm)
       : options_(options),
         comm_(comm),
         method_(find_threshold_method(options.algo)),
         batches_(batches),
+        others_(others),
         pool_(options.threads > 0 ? options.threads : default_threads()),
         graph_(*model.graph()) {
     check_options(options);
@@ -63,39 +67,97 @@ class Ptq {
   }
 
   std::optional<Model> run(QuantizeReport* report) {
-    decisions_.bits = options_.activation_bits;
-    decisions_.points = find_insertion_points(graph_, insertion_options(options_));
-    if (decisions_.points.layers.empty())
+    if (find_insertion_points(graph_, insertion_options(options_)).layers.empty())
       fail("there is nothing to quantize: the model has no layer of the types asked for");
+    std::optional<KeptStatistics> kept;
+    if (!options_.load_stats.empty()) kept = load_statistics();
+    if (!kept && !options_.two_pass) has_others_ = held_out_.take_others(others_, comm_);
 
-    const Calibration seen = observe();
+    Attempt best = attempt(kept                ? kept->equalization
+                           : options_.equalize ? Equalization::kAll
+                                               : Equalization::kNone,
+                           kept ? &kept->calibration : nullptr);
+    if (is_auto() && !kept && !options_.equalize) keep_if_better(best, Equalization::kOutliers);
     if (comm_.rank() != 0) return std::nullopt;
+    const std::string preprocessing = kept ? kept->preprocessing : options_.preprocessing;
+    if (!options_.save_stats.empty())
+      KeptStatistics{best.seen, options_.activation_bits, best.equalization, preprocessing}.save(
+          options_.save_stats);
 
-    for (const Layer& layer : decisions_.points.layers) quantize_weights_of(layer);
-    const ThresholdOptions thresholds{
-        .bits = options_.activation_bits, .hist_percent = options_.hist_percent, .by_histogram = is_auto()};
-    find_thresholds(
-        graph_, method_, thresholds, seen, &decisions_, pool_,
-        [this](const std::string& name, std::int64_t done, std::int64_t total) { stage(name, done, total); });
-    drop_noisy_points(graph_, &decisions_, seen.sample, pool_);
-    if (is_auto() && options_.deploy == "octet" && options_.float_share > 0)
-      leave_sensitive_layers(graph_, &decisions_, options_.float_share, seen.sample, pool_,
-                             progress_of("layers to leave in float"));
-
-    if (options_.round_type == "adaround")
-      round_weights(graph_, &decisions_, options_.weight_bits, options_.bias_correction, seen.sample, pool_,
-                    progress_of("adaround"));
-    if (options_.bias_correction && decisions_.corrections.empty())
-      decisions_.corrections =
-          find_corrections(graph_, decisions_, seen.sample, pool_, progress_of("bias correction"));
-
-    Graph quantized = quantized_graph(graph_, decisions_, options_.onnx_format);
-    if (report) *report = make_report(graph_, decisions_, quantized, seen, pool_, progress_of("report"));
+    Graph quantized = finished(best);
+    if (report) {
+      *report = make_report(best.graph, best.decisions, quantized, best.seen, pool_, progress_of("report"));
+      if (has_others_) report->judged_on = JudgedOn::kOthers;
+      if (best.equalization == Equalization::kOutliers) report->equalized = best.equalized;
+      report->preprocessing = preprocessing;
+    }
     return Model(std::make_shared<const Graph>(std::move(quantized)));
   }
 
  private:
+  // The graph, equalized or not, and what was decided for it.
+  struct Attempt {
+    Equalization equalization = Equalization::kNone;
+    int equalized = 0;  // places
+    Graph graph;
+    Calibration seen;
+    Decisions decisions;
+  };
+
   bool is_auto() const { return method_ == nullptr; }
+  bool rounds_by_output() const {
+    return options_.round_type == "adaround" || (options_.round_type == "auto" && is_auto());
+  }
+
+  // Everything but what makes up for the errors that are left. Only the first process decides.
+  Attempt attempt(Equalization equalization, const Calibration* kept) {
+    Attempt result{equalization, 0, graph_, {}, {}};
+    if (equalization != Equalization::kNone) {
+      stage("equalization", 0, 0);
+      result.equalized = equalize(result.graph, equalization, kept ? kept->sample : first_pictures(), pool_);
+      if (equalization == Equalization::kOutliers && result.equalized == 0) return result;
+    }
+    Graph& graph = result.graph;
+    Decisions& decisions = result.decisions;
+    decisions.bits = options_.activation_bits;
+    decisions.points = find_insertion_points(graph, insertion_options(options_));
+    result.seen = kept ? *kept : calibrate(graph, decisions);
+    if (comm_.rank() != 0) return result;
+
+    for (const Layer& layer : decisions.points.layers) quantize_weights_of(layer, graph, decisions);
+    const ThresholdOptions thresholds{
+        .bits = options_.activation_bits, .hist_percent = options_.hist_percent, .by_histogram = is_auto()};
+    find_thresholds(
+        graph, method_, thresholds, options_.bias_correction, result.seen, &decisions, pool_,
+        [this](const std::string& name, std::int64_t done, std::int64_t total) { stage(name, done, total); });
+    drop_noisy_points(graph, &decisions, result.seen.sample, pool_);
+    if (is_auto() && options_.deploy == "octet" && options_.float_share > 0)
+      leave_sensitive_layers(graph, &decisions, options_.float_share, result.seen.sample, pool_,
+                             progress_of("layers to leave in float"));
+    return result;
+  }
+
+  // Tries another equalization, and takes it if the outputs of what comes of it are nearer to the float ones.
+  void keep_if_better(Attempt& best, Equalization equalization) {
+    Attempt other = attempt(equalization, nullptr);
+    if (other.equalized == 0 || comm_.rank() != 0) return;
+    const auto error = [&](const Attempt& of) {
+      return OutputError(of.graph, of.seen.sample, pool_).of(quantized_graph(of.graph, of.decisions));
+    };
+    if (error(other) < error(best)) best = std::move(other);
+  }
+
+  Graph finished(Attempt& best) {
+    Decisions& decisions = best.decisions;
+    const CalibrationSample& sample = best.seen.sample;
+    if (rounds_by_output())
+      round_weights(best.graph, &decisions, options_.weight_bits, options_.bias_correction, sample, pool_,
+                    progress_of("adaround"));
+    if (options_.bias_correction && decisions.corrections.empty())
+      decisions.corrections =
+          find_corrections(best.graph, decisions, sample, pool_, progress_of("bias correction"));
+    return quantized_graph(best.graph, decisions, options_.onnx_format);
+  }
 
   void stage(const std::string& name, std::int64_t done, std::int64_t total) const {
     if (options_.progress) options_.progress(name, done, total);
@@ -105,53 +167,48 @@ class Ptq {
     return [this, name](std::int64_t done, std::int64_t total) { stage(name, done, total); };
   }
 
-  bool batch(std::int64_t index, std::vector<Tensor>* inputs) const {
+  // A batch to calibrate with; without what is held out of it.
+  bool batch(std::int64_t index, std::vector<Tensor>* inputs) {
     if (!batches_(index, inputs)) return false;
     if (inputs->size() != graph_.inputs.size())
       fail("batch {} has {} arrays; the model has {} inputs", index, inputs->size(), graph_.inputs.size());
+    if (!has_others_ && !options_.two_pass) held_out_.take_part(index, inputs);
     return true;
   }
 
-  // The statistics of all tensors that get a threshold: those of a file, or of the batches.
-  Calibration observe() {
-    std::optional<Calibration> kept;
-    if (!options_.load_stats.empty()) kept = kept_statistics();
-    if (options_.equalize) {
-      stage("equalization", 0, 0);
-      equalize(graph_, kept ? kept->sample : first_pictures(), pool_);
-    }
-    return kept ? std::move(*kept) : calibrate();
-  }
-
-  Calibration kept_statistics() const {
+  KeptStatistics load_statistics() const {
     const std::string& path = options_.load_stats;
     if (options_.two_pass)
       fail("load_stats {}: it holds what one pass saw, and two_pass reads the pictures again", path);
     KeptStatistics kept = KeptStatistics::load(path);
-    for (ValueId id : decisions_.points.tensors(graph_))
+    const InsertionPoints points = find_insertion_points(graph_, insertion_options(options_));
+    for (ValueId id : points.tensors(graph_))
       if (!kept.calibration.tensors.contains(graph_.value(id).name))
         fail("{}: it has nothing on {}; it was saved for another model or other options", path,
              graph_.value(id).name);
     if (kept.bits != options_.activation_bits)
       fail("{}: it was saved with activation_bits {}", path, kept.bits);
-    if (kept.equalized != options_.equalize)
-      fail("{}: it was saved {} equalize", path, kept.equalized ? "with" : "without");
-    for (const auto& inputs : kept.calibration.sample)
-      if (inputs.size() != graph_.inputs.size())
-        fail("{}: it has pictures for {} inputs, the model has {}", path, inputs.size(),
-             graph_.inputs.size());
-    return std::move(kept.calibration);
+    if ((kept.equalization == Equalization::kAll) != options_.equalize)
+      fail("{}: it was saved {} equalize", path, options_.equalize ? "without" : "with");
+    for (const CalibrationSample* sample : {&kept.calibration.sample, &kept.calibration.held_out})
+      for (const auto& inputs : *sample)
+        if (inputs.size() != graph_.inputs.size())
+          fail("{}: it has pictures for {} inputs, the model has {}", path, inputs.size(),
+               graph_.inputs.size());
+    return kept;
   }
 
-  CalibrationSample first_pictures() const {
+  CalibrationSample first_pictures() {
     SampleCollector sample(kSampleSize);
     std::vector<Tensor> inputs;
-    for (std::int64_t i = comm_.rank(); !sample.is_full() && batch(i, &inputs); i += comm_.size())
-      sample.add(i, inputs);
+    const std::int64_t end =
+        options_.batch_num > 0 ? options_.batch_num : std::numeric_limits<std::int64_t>::max();
+    for (std::int64_t i = comm_.rank(); i < end && !sample.is_full() && batch(i, &inputs); i += comm_.size())
+      if (!inputs.empty()) sample.add(i, inputs);
     return sample.gather(comm_);
   }
 
-  Calibration calibrate() {
+  Calibration calibrate(const Graph& graph, const Decisions& decisions) {
     CalibrateOptions how;
     // The histogram tells auto enough of mse, emd and ptf; who asks for one of them, or might do so later,
     // gets them exactly.
@@ -163,38 +220,39 @@ class Ptq {
     how.device = options_.device.get();
     how.progress = [&](std::int64_t done) { stage("calibration", done, options_.batch_num); };
     Calibration result = quant::calibrate(
-        graph_, decisions_.points.tensors(graph_),
+        graph, decisions.points.tensors(graph),
         [&](std::int64_t i, std::vector<Tensor>* inputs) { return batch(i, inputs); }, how, comm_, pool_);
     if (result.batches == 0) fail("there is no data to calibrate with");
-    if (!options_.save_stats.empty() && comm_.rank() == 0)
-      KeptStatistics{result, options_.activation_bits, options_.equalize}.save(options_.save_stats);
+    result.held_out = held_out_.gather(comm_);
     return result;
   }
 
-  void quantize_weights_of(const Layer& layer) {
+  void quantize_weights_of(const Layer& layer, const Graph& graph, Decisions& decisions) const {
     if (!layer.weights) return;
-    ValueId id = weights_of(node_of(graph_, layer));
-    if (decisions_.weights.contains(id)) return;
+    ValueId id = weights_of(node_of(graph, layer));
+    if (decisions.weights.contains(id)) return;
     std::int64_t axis = options_.weight_quantize_type == "abs_max" ? -1 : layer.axis;
-    QuantizedWeight weight = quantize_weight(graph_.value(id).constant, axis, options_.weight_bits);
-    if (options_.weight_correction) correct_weight_statistics(graph_.value(id).constant, &weight);
-    decisions_.weights.emplace(id, std::move(weight));
+    QuantizedWeight weight = quantize_weight(graph.value(id).constant, axis, options_.weight_bits);
+    if (options_.weight_correction) correct_weight_statistics(graph.value(id).constant, &weight);
+    decisions.weights.emplace(id, std::move(weight));
   }
 
   const QuantizeOptions& options_;
   Comm& comm_;
   const ThresholdMethod* method_;  // null: auto
-  const Batches& batches_;
+  const Batches &batches_, &others_;
   ThreadPool pool_;
   Graph graph_;
-  Decisions decisions_;
+  HeldOut held_out_{kSampleSize};
+  bool has_others_ = false;  // held_out_ has pictures that are not among those to calibrate with
 };
 
-// The arrays become tensors as they are.
-Batches tensors_of(const BatchGenerator& generator) {
-  return [&generator](std::int64_t index, std::vector<Tensor>* inputs) {
+// The batches from `first` on, up to `end` (0: all). The arrays become tensors as they are.
+Batches tensors_of(const BatchGenerator& generator, std::int64_t first, std::int64_t end) {
+  return [&generator, first, end](std::int64_t i, std::vector<Tensor>* inputs) {
     std::vector<FloatArray> arrays;
-    if (!generator(index, arrays)) return false;
+    const std::int64_t index = first + i;
+    if ((end > 0 && index >= end) || !generator(index, arrays)) return false;
     inputs->clear();
     for (FloatArray& array : arrays) {
       if (element_count(array.shape) != static_cast<std::int64_t>(array.values.size()) ||
@@ -213,13 +271,16 @@ Batches tensors_of(const BatchGenerator& generator) {
 
 Model quantize(const Model& model, const BatchGenerator& batches, const QuantizeOptions& options,
                QuantizeReport* report) {
-  return *quant::quantize_together(model, tensors_of(batches), options, report, *alone());
+  const std::int64_t count = options.batch_num;
+  const Batches others =
+      count > 0 ? tensors_of(batches, count, 0) : [](std::int64_t, std::vector<Tensor>*) { return false; };
+  return *quant::quantize_together(model, tensors_of(batches, 0, count), others, options, report, *alone());
 }
 
 std::optional<Model> quant::quantize_together(const Model& model, const Batches& batches,
-                                              const QuantizeOptions& options, QuantizeReport* report,
-                                              Comm& comm) {
-  return Ptq(model, batches, options, comm).run(report);
+                                              const Batches& others, const QuantizeOptions& options,
+                                              QuantizeReport* report, Comm& comm) {
+  return Ptq(model, batches, others, options, comm).run(report);
 }
 
 }  // namespace octet

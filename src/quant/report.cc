@@ -1,6 +1,8 @@
 #include "quant/report.h"
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 
 #include "formats/format.h"
 #include "graph/op_table.h"
@@ -11,26 +13,94 @@ namespace octet::quant {
 
 namespace {
 
-std::map<ValueId, Comparison> compare(const Graph& graph, const Graph& quantized,
-                                      const std::set<ValueId>& tensors, const CalibrationSample& sample,
-                                      ThreadPool& pool, const Progressed& progress) {
-  const std::vector<ValueId> ids(tensors.begin(), tensors.end());
-  std::vector<Comparer> comparers(ids.size());
-  TensorRunner floats(graph, ids, pool), integers(quantized, ids, pool);
-  std::int64_t done = 0;
+// What is counted while both models run.
+struct Measured {
+  std::map<ValueId, Comparer> accumulated;        // by the tensor: both models as they are
+  std::map<ValueId, Comparer> own;                // by what a layer makes: it alone is quantized
+  std::map<ValueId, std::vector<float>> largest;  // of the channels of what layers read
+  std::map<ValueId, std::pair<std::int64_t, std::int64_t>>
+      same;  // of outputs: rows with the same answer, all
+};
+
+// Which channel of each row, or pixel, is the largest.
+std::vector<std::int64_t> answers(const Tensor& scores) {
+  const int axis = scores.rank() == 2 ? 1 : scores.rank() == 4 ? 1 : -1;
+  if (axis < 0 || scores.dtype() != DType::kFloat32 || scores.dim(1) < 2) return {};
+  const std::int64_t rows = scores.dim(0), channels = scores.dim(1),
+                     inner = scores.size() / std::max<std::int64_t>(rows * channels, 1);
+  const float* data = scores.data<float>().data();
+  std::vector<std::int64_t> result;
+  for (std::int64_t row = 0; row < rows; ++row)
+    for (std::int64_t i = 0; i < inner; ++i) {
+      const float* first = data + row * channels * inner + i;
+      std::int64_t best = 0;
+      for (std::int64_t c = 1; c < channels; ++c)
+        if (first[c * inner] > first[best * inner]) best = c;
+      result.push_back(best);
+    }
+  return result;
+}
+
+void add_largest(const Tensor& x, std::vector<float>& largest) {
+  const int axis = x.rank() == 4 ? 1 : x.rank() - 1;
+  if (axis < 0) return;
+  largest.resize(static_cast<std::size_t>(x.dim(axis)));
+  const auto data = x.data<float>();
+  for_channels(x.shape(), axis, [&](std::size_t c, std::size_t begin, std::size_t end) {
+    for (std::size_t i = begin; i < end; ++i) largest[c] = std::max(largest[c], std::fabs(data[i]));
+  });
+}
+
+void add_correction(Tensor& made, const std::vector<double>& correction) {
+  auto data = made.mutable_data<float>();
+  for_channels(made.shape(), made.rank() == 4 ? 1 : made.rank() - 1,
+               [&](std::size_t c, std::size_t begin, std::size_t end) {
+                 for (std::size_t i = begin; i < end; ++i) data[i] += static_cast<float>(correction[c]);
+               });
+}
+
+Measured measure(const Graph& graph, const Decisions& decisions, const Graph& quantized,
+                 const CalibrationSample& sample, ThreadPool& pool, const Progressed& progress) {
+  constexpr std::int64_t kAlone = 16;  // pictures that each layer alone is run on
+  std::set<ValueId> made(graph.outputs.begin(), graph.outputs.end());
+  for (const Layer& layer : decisions.points.layers) made.insert(node_of(graph, layer).outputs[0]);
+  const std::vector<ValueId> ids(made.begin(), made.end());
+  TensorRunner floats(graph, layer_tensors(graph, decisions.points, made), pool),
+      integers(quantized, ids, pool);
+  LayerRunners alone_with(graph, decisions.weights, decisions.bits, pool);
+  Measured measured;
+  for (ValueId id : ids) measured.accumulated[id];
+  std::int64_t done = 0, pictures = 0;
   for (const auto& inputs : sample) {
     progress(done++, static_cast<std::int64_t>(sample.size()));
     floats.run(inputs);
     integers.run(inputs);
     pool.parallel_for(static_cast<std::int64_t>(ids.size()), [&](std::int64_t i) {
-      const auto at = static_cast<std::size_t>(i);
-      const Tensor &expected = floats[ids[at]], &found = integers[ids[at]];
-      if (expected.dtype() == DType::kFloat32) comparers[at].add(expected.data<float>(), found.data<float>());
+      const ValueId id = ids[static_cast<std::size_t>(i)];
+      if (floats[id].dtype() == DType::kFloat32)
+        measured.accumulated.at(id).add(floats[id].data<float>(), integers[id].data<float>());
     });
+    for (ValueId id : graph.outputs) {
+      const std::vector<std::int64_t> expected = answers(floats[id]), found = answers(integers[id]);
+      for (std::size_t i = 0; i < expected.size() && i < found.size(); ++i) {
+        measured.same[id].first += expected[i] == found[i];
+        ++measured.same[id].second;
+      }
+    }
+    if (pictures >= kAlone) continue;
+    pictures += inputs[0].rank() > 0 ? inputs[0].dim(0) : 1;
+    for (const Layer& layer : decisions.points.layers) {
+      const ValueId x = node_of(graph, layer).inputs[0], y = node_of(graph, layer).outputs[0];
+      const auto how = decisions.activations.find(x);
+      if (!layer.weights || how == decisions.activations.end()) continue;
+      Tensor found = alone_with(layer).run(floats[x], how->second.abs_max());
+      if (const auto shift = decisions.corrections.find(y); shift != decisions.corrections.end())
+        add_correction(found, shift->second);
+      measured.own[y].add(floats[y].data<float>(), found.data<float>());
+      add_largest(floats[x], measured.largest[x]);
+    }
   }
-  std::map<ValueId, Comparison> result;
-  for (std::size_t i = 0; i < ids.size(); ++i) result[ids[i]] = comparers[i].result();
-  return result;
+  return measured;
 }
 
 // The share of a tensor's elements that are clipped. What lies less than half a step beyond the threshold is
@@ -51,21 +121,32 @@ QuantizeReport make_report(const Graph& graph, const Decisions& decisions, const
   QuantizeReport report;
   report.batches = calibration.batches;
   report.samples = calibration.pictures;
-  std::set<ValueId> tensors(graph.outputs.begin(), graph.outputs.end());
-  for (const Layer& layer : decisions.points.layers) tensors.insert(node_of(graph, layer).outputs[0]);
-  const auto compared = compare(graph, quantized, tensors, calibration.sample, pool, progress);
-  auto quality_of = [&](ValueId id) {
-    LayerQuality quality;
-    quality.name = graph.value(id).name;
-    quality.sqnr_db = compared.at(id).sqnr_db;
-    quality.cosine = compared.at(id).cosine;
-    return quality;
-  };
-  for (ValueId id : graph.outputs) report.outputs.push_back(quality_of(id));
+  const bool has_others = !calibration.held_out.empty();
+  const CalibrationSample& sample = has_others ? calibration.held_out : calibration.sample;
+  report.judged_samples = pictures_in(sample);
+  report.judged_on = has_others ? JudgedOn::kHeldOut : JudgedOn::kCalibration;
+  const Measured measured = measure(graph, decisions, quantized, sample, pool, progress);
+  constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
+  for (ValueId id : graph.outputs) {
+    const Comparison found = measured.accumulated.at(id).result();
+    const auto same = measured.same.find(id);
+    const double agreement = same == measured.same.end() ? kUnknown
+                                                         : static_cast<double>(same->second.first) /
+                                                               static_cast<double>(same->second.second);
+    report.outputs.push_back({graph.value(id).name, found.sqnr_db, found.cosine, agreement});
+  }
   std::set<int> made_int;
   for (const Layer& layer : decisions.points.layers) {
-    const ValueId input = node_of(graph, layer).inputs[0];
-    LayerQuality quality = quality_of(node_of(graph, layer).outputs[0]);
+    const ValueId input = node_of(graph, layer).inputs[0], made = node_of(graph, layer).outputs[0];
+    LayerQuality quality;
+    quality.name = graph.value(made).name;
+    const Comparison accumulated = measured.accumulated.at(made).result();
+    quality.sqnr_db = accumulated.sqnr_db;
+    quality.cosine = accumulated.cosine;
+    const auto own = measured.own.find(made);
+    quality.own_sqnr_db = own == measured.own.end() ? kUnknown : own->second.result().sqnr_db;
+    if (const auto largest = measured.largest.find(input); largest != measured.largest.end())
+      quality.channel_spread = channel_spread(largest->second);
     quality.op = op_type(graph, node_of(graph, layer));
     quality.input = graph.value(input).name;
     quality.algorithm = decisions.choices.at(input).method;

@@ -6,7 +6,8 @@
 
 namespace octet::quant {
 
-// Runs the float graph and the int8 model made of it on the sample, and compares the outputs of all layers.
+// Runs the float graph and the int8 model made of it on the pictures that were held out (on the sample, if
+// there are none), and compares the outputs of all layers.
 QuantizeReport make_report(const Graph& graph, const Decisions& decisions, const Graph& quantized,
                            const Calibration& calibration, ThreadPool& pool, const Progressed& progress);
 

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "quant/bias_correction.h"
 #include "quant/output_error.h"
 
 namespace octet::quant {
@@ -52,54 +53,95 @@ std::map<ValueId, std::vector<Choice>> candidates_of(const std::vector<Choices>&
   return candidates;
 }
 
-// For each tensor the candidate that changes the outputs of the layers that read it least; where no layer
-// reads it, the tensor itself.
-Choices best_of_each(const Graph& graph, const Decisions& decisions,
-                     const std::map<ValueId, std::vector<Choice>>& candidates,
-                     const CalibrationSample& sample, ThreadPool& pool, const Progressed& progress) {
-  std::map<ValueId, std::vector<double>> errors;
-  std::set<ValueId> tensors;
-  for (const auto& [id, list] : candidates) {
-    tensors.insert(id);
-    errors[id].resize(list.size());
-  }
-  TensorRunner runner(graph, layer_tensors(graph, decisions.points, tensors), pool);
-  LayerRunners alone_with(graph, decisions.weights, decisions.bits, pool);
-  std::int64_t done = 0;
-  for (const auto& inputs : sample) {
-    progress(done++, static_cast<std::int64_t>(sample.size()));
-    runner.run(inputs);
-    std::set<ValueId> judged;
-    for (const Layer& layer : decisions.points.layers) {
-      const Node& node = node_of(graph, layer);
-      auto it = candidates.find(node.inputs[0]);
-      if (!layer.weights || it == candidates.end()) continue;
-      LayerRunner& alone = alone_with(layer);
-      for (std::size_t c = 0; c < it->second.size(); ++c)
-        errors[node.inputs[0]][c] += relative_error(
-            alone.run(runner[node.inputs[0]], it->second[c].threshold), runner[node.outputs[0]]);
-      judged.insert(node.inputs[0]);
+// What each candidate does to the layers that read its tensor, tried on a sample.
+class Trials {
+ public:
+  Trials(const Graph& graph, const Decisions& decisions, std::map<ValueId, std::vector<Choice>> candidates,
+         const CalibrationSample& sample, ThreadPool& pool, const Progressed& progress)
+      : graph_(graph), layers_(decisions.points.layers), candidates_(std::move(candidates)) {
+    std::set<ValueId> tensors;
+    for (const auto& [id, list] : candidates_) {
+      tensors.insert(id);
+      errors_[id].resize(list.size());
     }
-    for (const auto& [id, list] : candidates) {
+    TensorRunner runner(graph, layer_tensors(graph, decisions.points, tensors), pool);
+    LayerRunners alone_with(graph, decisions.weights, decisions.bits, pool);
+    std::int64_t done = 0;
+    for (const auto& inputs : sample) {
+      progress(done++, static_cast<std::int64_t>(sample.size()));
+      runner.run(inputs);
+      add(decisions, runner, alone_with);
+    }
+  }
+
+  // For each tensor the candidate that changes the outputs of the layers that read it least; where no layer
+  // reads it, the tensor itself.
+  std::map<ValueId, Choice> best_of_each() const {
+    std::map<ValueId, Choice> best;
+    for (const auto& [id, list] : candidates_) {
+      const std::vector<double>& e = errors_.at(id);
+      best[id] = list[static_cast<std::size_t>(std::min_element(e.begin(), e.end()) - e.begin())];
+    }
+    return best;
+  }
+
+  // The bias corrections of layers that read with these thresholds, or rather with the candidates nearest to
+  // them: tensors that hand integers on share one.
+  std::map<ValueId, std::vector<double>> corrections(const Decisions& decisions) const {
+    std::map<ValueId, std::vector<double>> result;
+    for (const Layer& layer : layers_) {
+      const Node& node = node_of(graph_, layer);
+      const auto tried = shifts_.find(node.outputs[0]);
+      const auto used = decisions.activations.find(node.inputs[0]);
+      if (tried == shifts_.end() || used == decisions.activations.end()) continue;
+      const std::vector<Choice>& list = candidates_.at(node.inputs[0]);
+      const auto nearest = std::ranges::min_element(
+          list, {}, [&](const Choice& c) { return std::fabs(c.threshold - used->second.abs_max()); });
+      result[node.outputs[0]] = tried->second[static_cast<std::size_t>(nearest - list.begin())].result();
+    }
+    return result;
+  }
+
+ private:
+  void add(const Decisions& decisions, const TensorRunner& runner, LayerRunners& alone_with) {
+    std::set<ValueId> judged;
+    for (const Layer& layer : layers_) {
+      const Node& node = node_of(graph_, layer);
+      const ValueId x = node.inputs[0], y = node.outputs[0];
+      const auto list = candidates_.find(x);
+      if (!layer.weights || list == candidates_.end()) continue;
+      const ShiftEstimate::Means expected = ShiftEstimate::means_of(runner[y]);
+      std::vector<ShiftEstimate>& shifts = shifts_[y];
+      shifts.resize(list->second.size());
+      for (std::size_t c = 0; c < shifts.size(); ++c) {
+        const Tensor found = alone_with(layer).run(runner[x], list->second[c].threshold);
+        errors_[x][c] += relative_error(found, runner[y]);
+        shifts[c].add(expected, ShiftEstimate::means_of(found));
+      }
+      judged.insert(x);
+    }
+    for (const auto& [id, list] : candidates_) {
       if (judged.contains(id)) continue;
       for (std::size_t c = 0; c < list.size(); ++c)
-        errors[id][c] += relative_error(
+        errors_[id][c] += relative_error(
             fake_quantized(runner[id], Quantization::of_abs_max(list[c].threshold, decisions.bits)),
             runner[id]);
     }
   }
-  Choices best;
-  for (const auto& [id, list] : candidates) {
-    const std::vector<double>& e = errors[id];
-    best[id] = list[static_cast<std::size_t>(std::min_element(e.begin(), e.end()) - e.begin())];
-  }
-  return best;
-}
+
+  const Graph& graph_;
+  const std::vector<Layer>& layers_;
+  const std::map<ValueId, std::vector<Choice>> candidates_;
+  std::map<ValueId, std::vector<double>> errors_;         // by the tensor that is read
+  std::map<ValueId, std::vector<ShiftEstimate>> shifts_;  // by the tensor that a layer makes
+};
 
 // What is best for each layer need not be best for all of them together: of these, the one that is best for
-// the whole model.
+// the whole model. Judged by the finished model, with its biases corrected, for clipping looks better without
+// that; and on pictures that the corrections have not seen.
 Choices best_of_all(const std::vector<Choices>& all, const Graph& graph, Decisions decisions,
-                    const CalibrationSample& sample, ThreadPool& pool, const Progressed& progress) {
+                    const Trials* corrected_by, const CalibrationSample& sample, ThreadPool& pool,
+                    const Progressed& progress) {
   double least = -1;
   Choices best;
   OutputError output(graph, sample, pool);
@@ -107,7 +149,8 @@ Choices best_of_all(const std::vector<Choices>& all, const Graph& graph, Decisio
   for (const Choices& choices : all) {
     progress(done++, static_cast<std::int64_t>(all.size()));
     decisions.use(choices);
-    double error = output.of(quantized_graph(graph, decisions));
+    if (corrected_by) decisions.corrections = corrected_by->corrections(decisions);
+    const double error = output.of(quantized_graph(graph, decisions));
     if (least >= 0 && error >= least) continue;
     least = error;
     best = choices;
@@ -118,21 +161,22 @@ Choices best_of_all(const std::vector<Choices>& all, const Graph& graph, Decisio
 }  // namespace
 
 void find_thresholds(const Graph& graph, const ThresholdMethod* method, const ThresholdOptions& options,
-                     const Calibration& calibration, Decisions* decisions, ThreadPool& pool,
-                     const StageProgressed& progress) {
+                     bool corrects_biases, const Calibration& calibration, Decisions* decisions,
+                     ThreadPool& pool, const StageProgressed& progress) {
   auto stage = [&](const char* name) {
     return [&progress, name](std::int64_t done, std::int64_t total) { progress(name, done, total); };
   };
   const auto methods = method ? std::span(method, 1) : threshold_methods();
   std::vector<Choices> all = choices_of(methods, graph, decisions->points, calibration, options, pool);
   if (!method) {
-    // Trying thresholds costs a run of each layer each.
     const CalibrationSample& sample = calibration.sample;
-    const CalibrationSample half(sample.begin(),
-                                 sample.begin() + static_cast<std::ptrdiff_t>((sample.size() + 1) / 2));
-    all.push_back(
-        best_of_each(graph, *decisions, candidates_of(all), half, pool, stage("thresholds of each tensor")));
-    all = {best_of_all(all, graph, *decisions, half, pool, stage("thresholds of the model"))};
+    const auto half = sample.begin() + static_cast<std::ptrdiff_t>((sample.size() + 1) / 2);
+    const CalibrationSample first(sample.begin(), half), second(half, sample.end());
+    const Trials trials(graph, *decisions, candidates_of(all), first, pool,
+                        stage("thresholds of each tensor"));
+    all.push_back(trials.best_of_each());
+    all = {best_of_all(all, graph, *decisions, corrects_biases ? &trials : nullptr,
+                       second.empty() ? first : second, pool, stage("thresholds of the model"))};
   }
   decisions->choices = all[0];
   decisions->use(decisions->choices);

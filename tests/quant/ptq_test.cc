@@ -382,7 +382,7 @@ TEST(Equalize, ChangesChannelsAndNotTheResult) {
   Graph graph = b.build({b.conv2d(y, b.constant("b", ramp({4, 6, 1, 1}, 9)))}), equal = graph;
   ThreadPool pool(1);
   Tensor input = ramp({2, 3, 8, 8}, 4);
-  EXPECT_EQ(quant::equalize(equal, {{input}}, pool), 1);
+  EXPECT_EQ(quant::equalize(equal, quant::Equalization::kAll, {{input}}, pool), 1);
   EXPECT_NE(values<float>(equal.value(equal.find_value("a")).constant), values<float>(wide));
   std::vector<float> u = values<float>(run_graph(graph, {input})[0]),
                      v = values<float>(run_graph(equal, {input})[0]);
@@ -404,7 +404,7 @@ TEST(Equalize, AResidualStreamIsScaledAsAWhole) {
   Graph graph = b.build({b.relu6(b.conv2d(stream, b.constant("end", ramp({4, 6, 1, 1}, 9))))}), equal = graph;
   ThreadPool pool(1);
   Tensor input = ramp({2, 3, 8, 8}, 4);
-  EXPECT_EQ(quant::equalize(equal, {{input}}, pool), 1);
+  EXPECT_EQ(quant::equalize(equal, quant::Equalization::kAll, {{input}}, pool), 1);
   EXPECT_NE(values<float>(equal.value(equal.find_value("p2")).constant),
             values<float>(graph.value(graph.find_value("p2")).constant));
   std::vector<float> u = values<float>(run_graph(graph, {input})[0]),
