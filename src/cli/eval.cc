@@ -94,12 +94,19 @@ class Evaluation {
 
   void read(Dataset dataset) {
     constexpr std::int64_t kPrintEvery = 10;
-    const std::int64_t batches = options_.batch_num.value_or(std::numeric_limits<int>::max());
+    // Pictures are counted, not batches: those of different sizes don't share one.
+    if (options_.batch_num) {
+      const auto asked_for =
+          static_cast<std::size_t>(*options_.batch_num) * static_cast<std::size_t>(options_.batch_size);
+      dataset.entries.resize(std::min(dataset.entries.size(), asked_for));
+    }
     const auto pictures = static_cast<std::int64_t>(dataset.entries.size());
+    if (!dataset.is_array(dataset.entries.front()))
+      say_what_is_assumed(options_.preprocess, options_.model.path);
     Loader loader(std::move(dataset), transforms_of(options_.preprocess, options_.model.path),
                   {.batch_size = options_.batch_size, .workers = pool_.threads()});
-    Progress progress("pictures", std::min(pictures, batches * options_.batch_size));
-    for (std::int64_t id = 0; id < batches; ++id) {
+    Progress progress("pictures", pictures);
+    for (std::int64_t id = 0;; ++id) {
       const std::optional<Batch> batch = loader.next();
       if (!batch) break;
       progress.clear();
@@ -245,8 +252,8 @@ std::function<int()> declare_eval(Args& args) {
   data.aliases = {"data-path"};
   data.required = true;
   args.add("batch-size", &options->batch_size, {1, 4096}, "pictures to run at once");
-  args.add("batch-num", &options->batch_num, {1, 1 << 30}, "stop after so many batches").default_text =
-      "all of the data";
+  args.add("batch-num", &options->batch_num, {1, 1 << 30}, "stop after so many times --batch-size pictures")
+      .default_text = "all of the data";
   add_preprocess_flags(args, &options->preprocess);
   args.group("Answers");
   args.add("json", &options->json, "FILE", "write the results there too");

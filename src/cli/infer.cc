@@ -67,6 +67,7 @@ class Inference {
   }
 
   int run() {
+    say_what_is_assumed(options_.preprocess, options_.model.path);
     Dataset pictures;
     for (fs::path& path : list_images(options_.img_path)) pictures.entries.push_back({std::move(path)});
     const auto count = static_cast<std::int64_t>(pictures.entries.size());

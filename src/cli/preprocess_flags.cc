@@ -1,5 +1,6 @@
 #include "cli/preprocess_flags.h"
 
+#include "cli/console.h"
 #include "data/deploy_yaml.h"
 
 namespace octet::cli {
@@ -14,6 +15,18 @@ void add_preprocess_flags(Args& args, PreprocessFlags* flags) {
            "how to scale: Pillow's ways, or OpenCV's bilinear [bilinear]");
   args.add("mean", &flags->overrides.mean, "subtracted from pixels between 0 and 1 [0.485,0.456,0.406]");
   args.add("std", &flags->overrides.std, "divided by after that [0.229,0.224,0.225]");
+}
+
+bool is_assumed(const PreprocessFlags& flags, const std::string& model_path) {
+  return flags.overrides == PreprocessOverrides() && !flags.interpolation && !load_deploy_yaml(model_path);
+}
+
+void say_what_is_assumed(const PreprocessFlags& flags, const std::string& model_path) {
+  if (!is_assumed(flags, model_path)) return;
+  Console().notice(fmt::format(
+      "no deploy.yaml beside {} says how its pictures are prepared; assumed: short side 256, centre 224 x "
+      "224, ImageNet's mean and std",
+      model_path));
 }
 
 Transforms transforms_of(const PreprocessFlags& flags, const std::string& model_path,

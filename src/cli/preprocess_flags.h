@@ -15,6 +15,11 @@ struct PreprocessFlags {
 
 void add_preprocess_flags(Args& args, PreprocessFlags* flags);
 
+// Neither the flags nor a deploy.yaml say anything, so the usual transforms are a guess.
+bool is_assumed(const PreprocessFlags& flags, const std::string& model_path);
+// Tells the user, if so.
+void say_what_is_assumed(const PreprocessFlags& flags, const std::string& model_path);
+
 // These transforms, or else those in the deploy.yaml of the model, or the usual ones, with what the flags
 // change.
 Transforms transforms_of(const PreprocessFlags& flags, const std::string& model_path,

@@ -54,38 +54,63 @@ Dataset open_pictures(const std::string& data_dir) {
   return dataset.idx ? open_dataset(data_dir, "train") : dataset;
 }
 
+// Those to calibrate with, or those behind them.
+enum class Part { kCalibration, kOthers };
+
 // The pictures of --data_dir, batch after batch.
 class Pictures {
  public:
-  Pictures(const Options& options, const Transforms& transforms, Shard shard)
+  Pictures(const Options& options, const Transforms& transforms, Part part, Shard shard)
       : options_(options), shard_(shard) {
     Dataset dataset = open_pictures(options.data_dir);
+    // Pictures of different sizes share no batch, so how batches fall is known only to who has read them all.
+    reads_all_ = shard.size > 1 && !gives_one_size(transforms);
     // A folder is sorted by class, and a few batches of it would be of one class only. A list or an array has
     // the order that someone gave it.
     bool shuffled =
         options.seed >= 0 && fs::is_directory(options.data_dir) && dataset.entries.front().row < 0;
     if (shuffled) shuffle(dataset.entries);
+    found_ = std::ssize(dataset.entries);
+    are_arrays_ = dataset.is_array(dataset.entries.front());
+    const auto end =
+        dataset.entries.begin() + (options.batch_num > 0 ? std::min(asked_for(), found_) : found_);
+    dataset.entries = part == Part::kCalibration ? std::vector(dataset.entries.begin(), end)
+                                                 : std::vector(end, dataset.entries.end());
+    count_ = std::ssize(dataset.entries);
+    if (count_ == 0) return;
     loader_ =
         std::make_unique<Loader>(std::move(dataset), transforms,
                                  LoaderOptions{.batching = Batching::kFixed,
                                                .batch_size = options.batch_size,
                                                .workers = options.runtime.threads.value_or(default_threads()),
-                                               .shard = shard});
+                                               .shard = reads_all_ ? Shard{} : shard});
   }
 
   bool next(std::int64_t index, std::vector<Tensor>* inputs) {
-    if (index != next_) loader_->start_epoch(0, index / shard_.size);
-    next_ = index + shard_.size;
-    std::optional<Batch> batch = loader_->next();
-    if (!batch) return false;
-    for (const std::string& line : batch->broken)
-      if (std::find(warned_.begin(), warned_.end(), line) == warned_.end()) warned_.push_back(line);
+    if (!loader_) return false;
+    const bool is_first = index == shard_.rank;
+    if (is_first) loader_->start_epoch(0);  // a first or second pass begins
+    if (is_first) given_ = 0;
+    std::optional<Batch> batch;
+    const int turns = !reads_all_ ? 1 : is_first ? shard_.rank + 1 : shard_.size;
+    for (int turn = 0; turn < turns; ++turn) {
+      batch = loader_->next();
+      if (!batch) return false;
+      given_ += batch->size() + std::ssize(batch->broken);
+      for (const std::string& line : batch->broken)
+        if (std::find(warned_.begin(), warned_.end(), line) == warned_.end()) warned_.push_back(line);
+    }
     *inputs = {std::move(batch->pixels)};
     return true;
   }
 
   // A line for each picture that can't be read.
   const std::vector<std::string>& broken() const { return warned_; }
+  std::int64_t asked_for() const { return std::int64_t{options_.batch_size} * options_.batch_num; }
+  bool are_arrays() const { return are_arrays_; }  // that someone prepared
+  std::int64_t found() const { return found_; }    // in the data
+  std::int64_t count() const { return count_; }    // of those, to look at
+  std::int64_t given() const { return given_; }    // in this pass so far
 
  private:
   void shuffle(std::vector<Entry>& entries) const {
@@ -95,8 +120,9 @@ class Pictures {
 
   const Options& options_;
   Shard shard_;
+  bool reads_all_ = false, are_arrays_ = false;
+  std::int64_t found_ = 0, count_ = 0, given_ = 0;
   std::unique_ptr<Loader> loader_;
-  std::int64_t next_ = -1;  // the batch that the loader gives next; -1: it has not begun
   std::vector<std::string> warned_;
 };
 
@@ -249,7 +275,7 @@ int run(Options& options) {
   }
   quantize_options.device = config.device();
   quantize_options.threads = config.cpu_math_library_num_threads();
-  quantize_options.batch_num = options.batch_num;
+  quantize_options.batch_num = 0;  // all that there is: pictures are counted, not batches
 
   Model model = Model::load(options.model.path, options.model.files);
   std::vector<TensorInfo> inputs = model.inputs();
@@ -258,18 +284,30 @@ int run(Options& options) {
         "{}: octet ptq needs a model with one float32 input, this one has {}; the library's quantize() takes "
         "any",
         options.model.path, inputs.size());
-  const Transforms transforms = transforms_of(options.preprocess, options.model.path);
-  std::unique_ptr<Pictures> pictures;
+  Transforms transforms = transforms_of(options.preprocess, options.model.path);
+  std::unique_ptr<Pictures> pictures, others;
   if (quantize_options.load_stats.empty()) {
     if (options.data_dir.empty())
       fail("--data_dir is missing: a folder of pictures, a list of them, or .npy batches");
-    pictures = std::make_unique<Pictures>(options, transforms, Shard{comm->rank(), comm->size()});
+    const Shard shard{comm->rank(), comm->size()};
+    pictures = std::make_unique<Pictures>(options, transforms, Part::kCalibration, shard);
+    others = std::make_unique<Pictures>(options, transforms, Part::kOthers, shard);
+    // Nobody knows what was done to arrays, unless the model or the command says it.
+    if (!pictures->are_arrays())
+      say_what_is_assumed(options.preprocess, options.model.path);
+    else if (is_assumed(options.preprocess, options.model.path))
+      transforms.clear();
+    quantize_options.preprocessing = write_deploy_yaml(transforms);
   }
 
   std::unique_ptr<Progress> progress;
   std::string stage;
   quantize_options.progress = [&](const std::string& name, std::int64_t done, std::int64_t total) {
     if (comm->rank() != 0) return;
+    if (pictures && name == "calibration") {
+      done = pictures->given();
+      total = (pictures->count() + comm->size() - 1) / comm->size();
+    }
     if (name != stage) {
       progress.reset();
       if (total > 0) progress = std::make_unique<Progress>(name, total);
@@ -283,14 +321,28 @@ int run(Options& options) {
       [&](std::int64_t index, std::vector<Tensor>* inputs) {
         return pictures && pictures->next(index, inputs);
       },
+      [&](std::int64_t index, std::vector<Tensor>* inputs) { return others && others->next(index, inputs); },
       quantize_options, &report, *comm);
   progress.reset();
   if (pictures)
     for (const std::string& line : pictures->broken()) print_warning(line + "; skipped");
   if (!quantized) return 0;  // the first process has it
-  if (pictures && options.batch_num > report.batches)
-    print_warning(fmt::format("--batch_num {}: {} has only {} batches of {}; all of them were used",
-                              options.batch_num, options.data_dir, report.batches, options.batch_size));
+  if (pictures && pictures->asked_for() > pictures->found())
+    print_warning(fmt::format("--batch_num {} of {}: {} pictures were asked for, {} has {}",
+                              options.batch_num, options.batch_size, pictures->asked_for(), options.data_dir,
+                              pictures->found()));
+
+  // What was done to the pictures that the statistics are of.
+  if (!pictures)
+    transforms =
+        report.preprocessing.empty()
+            ? Transforms()
+            : read_deploy_yaml(report.preprocessing, quantize_options.load_stats).value_or(Transforms());
+  if (transforms.empty())
+    print_warning(
+        fmt::format("what was done to the pictures is not known, so {} does not say it; `octet eval` and "
+                    "`octet infer` need --resize-size, --crop-size, --mean and --std",
+                    (fs::path(options.output) / "deploy.yaml").string()));
 
   fs::path folder(options.output);
   make_directory(folder);
@@ -304,10 +356,12 @@ int run(Options& options) {
   print_report(report, options.worst);
   warn_if_bad(report, options);
   auto bytes = [](const fs::path& path) { return static_cast<double>(fs::file_size(path)); };
-  say("{} + {}: {:.2f} MB, calibrated on {} pictures, {}; all layers are in {}\n",
+  const std::size_t skipped = pictures ? pictures->broken().size() : 0;
+  say("{} + {}: {:.2f} MB, calibrated on {} pictures{}, {}; all layers are in {}\n",
       (folder / options.model_name).string(), options.params_name,
       (bytes(folder / options.params_name) + bytes(folder / options.model_name)) / 1e6, report.samples,
-      judged_on(report), (folder / "ptq_report.json").string());
+      skipped > 0 ? fmt::format(" ({} skipped: can't be read)", skipped) : "", judged_on(report),
+      (folder / "ptq_report.json").string());
   return 0;
 }
 
@@ -331,8 +385,8 @@ std::function<int()> declare_ptq(Args& args) {
            "a folder of pictures (or with val/ in it), a list file, or .npy batches")
       .aliases = {"data-path"};
   args.add("batch-size", &options->batch_size, {1, 4096}, "pictures a batch");
-  args.add("batch-num", &options->batch_num, {0, kMany}, "batches to look at, 0: all").aliases = {
-      "batch-nums"};
+  args.add("batch-num", &options->batch_num, {0, kMany}, "times --batch-size pictures are looked at, 0: all")
+      .aliases = {"batch-nums"};
   args.add("seed", &options->seed, {-1, kMany}, "which pictures of a folder are taken; -1: the first ones");
   add_preprocess_flags(args, &options->preprocess);
   args.group("Thresholds of activations");

@@ -21,6 +21,8 @@ struct PreprocessOverrides {
   std::optional<Interpolation> interpolation = {};
   std::optional<std::array<float, 3>> mean = {};
   std::optional<std::array<float, 3>> std = {};
+
+  bool operator==(const PreprocessOverrides&) const = default;
 };
 
 // `base` with the overrides, checked.

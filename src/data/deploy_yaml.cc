@@ -51,8 +51,10 @@ std::string write_deploy_yaml(const Transforms& transforms, const std::string& m
   out << YAML::BeginMap << YAML::Key << "Deploy" << YAML::Value << YAML::BeginMap;
   if (!model_filename.empty()) out << YAML::Key << "model" << YAML::Value << model_filename;
   if (!params_filename.empty()) out << YAML::Key << "params" << YAML::Value << params_filename;
-  out << YAML::Key << "transforms" << YAML::Value;
-  write_transforms(out, transforms);
+  if (!transforms.empty()) {
+    out << YAML::Key << "transforms" << YAML::Value;
+    write_transforms(out, transforms);
+  }
   out << YAML::EndMap << YAML::EndMap << YAML::Newline;
   return out.c_str();
 }

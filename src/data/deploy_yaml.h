@@ -17,7 +17,8 @@ std::optional<Transforms> load_deploy_yaml(const std::filesystem::path& model);
 // The same from the text of the file; `name` is for messages.
 std::optional<Transforms> read_deploy_yaml(std::string_view text, const std::string& name);
 
-// The text of the file. The names of the model's files are recorded in it when they are given.
+// The text of the file; without transforms it says nothing of them. The names of the model's files are
+// recorded in it when they are given.
 std::string write_deploy_yaml(const Transforms& transforms, const std::string& model_filename = "",
                               const std::string& params_filename = "");
 

@@ -1,5 +1,7 @@
 #include "data/transform.h"
 
+#include <algorithm>
+
 #include "base/error.h"
 #include "data/transforms/auto_augment.h"
 #include "data/transforms/color_jitter.h"
@@ -41,6 +43,10 @@ void check_transforms(const Transforms& transforms) {
   }
   if (!find<Normalize>(transforms))
     fail("'transforms' has no Normalize; one with mean [0, 0, 0] and std [1, 1, 1] gives pixels in [0, 1]");
+}
+
+bool gives_one_size(const Transforms& transforms) {
+  return std::ranges::any_of(transforms, [](const Transform& t) { return t.row().gives_one_size; });
 }
 
 PreparedTransforms::PreparedTransforms(const Transforms& transforms) {

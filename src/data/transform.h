@@ -36,7 +36,8 @@ struct TransformRow {
 
   std::string_view name;  // as YAML files spell it
   Input input;
-  bool is_random;  // not for evaluation and deployment
+  bool is_random;       // not for evaluation and deployment
+  bool gives_one_size;  // whatever the size of the picture was
   Transform (*read)(Settings& from);
   void (*write)(const void* transform, Settings& to);
   void (*check)(const void* transform);
@@ -76,11 +77,13 @@ using Transforms = std::vector<Transform>;
 
 // The row of a struct with `settings(Settings&)`, `check()` and `apply(Example&, Random&)`.
 template <class T>
-constexpr TransformRow transform_row(std::string_view name, TransformRow::Input input, bool is_random) {
+constexpr TransformRow transform_row(std::string_view name, TransformRow::Input input, bool is_random,
+                                     bool gives_one_size = false) {
   return {
       name,
       input,
       is_random,
+      gives_one_size,
       [](Settings& from) {
         T transform;
         transform.settings(from);
@@ -112,6 +115,9 @@ const T* find(const Transforms& transforms) {
 void check_transforms(const Transforms& transforms);
 // The same for one transform more, behind those of a list that is not complete yet.
 void check_next(const Transforms& before, const Transform& next);
+
+// Whether pictures of any size come out at the same one.
+bool gives_one_size(const Transforms& transforms);
 
 // A list that is ready to run. Of a picture that is resized and then cropped only the part that stays is
 // computed; Normalize writes to where the batch is made.

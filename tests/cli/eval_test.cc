@@ -88,6 +88,14 @@ TEST(EvalCommand, BatchNumEndsEarly) {
               EndsWith("End test: test image 6\ntest_acc1 0.3333, test_acc5 1.0000, avg time X sec/img\n"));
 }
 
+TEST(EvalCommand, BatchNumCountsPicturesOfAnySize) {
+  Sandbox box;
+  add_folders(box);  // whose pictures have four sizes
+  std::string out = output_of(box, {"--model", "model", "--data-dir", "data/val", "--batch-size", "3",
+                                    "--batch_num", "2", "--resize-size", "0", "--crop-size", "0"});
+  EXPECT_THAT(out, HasSubstr("End test: test image 6\n"));
+}
+
 TEST(EvalCommand, ABaselineGivesATable) {
   Sandbox box;
   std::string out = output_of(box, {"--model-path", "scores", "--baseline", "model", "--data-dir", "photos"});

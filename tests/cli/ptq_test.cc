@@ -115,6 +115,45 @@ TEST(PtqCommand, SeveralProcessesMakeTheModelOfOne) {
   }
 }
 
+// Twelve pictures, each of a size of its own.
+void add_sizes(const Sandbox& box) {
+  fs::create_directory(box / "sizes");
+  for (int i = 0; i < 12; ++i)
+    write_file(box / ("sizes/" + std::to_string(10 + i) + ".png"), encode_png(test_image(4 + i, 5)));
+}
+
+TEST(PtqCommand, PicturesAreCountedNotBatches) {
+  Sandbox box;
+  add_sizes(box);
+  ProgramResult result = ptq(
+      box, {"--data_dir", "sizes", "--crop-size=0", "--resize-size=0", "--batch_size=5", "--batch_num=2"});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.out, HasSubstr("calibrated on 10 pictures; all layers"));
+
+  write_file(box / "sizes/10.png", "no picture");
+  result = ptq(box, {"--data_dir", "sizes", "--crop-size=0", "--resize-size=0", "--batch_size=5"});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.out, HasSubstr("calibrated on 11 pictures, 1 skipped: can't be read; all layers"));
+  EXPECT_THAT(result.err, HasSubstr("50 pictures were asked for, sizes has 12"));
+}
+
+TEST(PtqCommand, SeveralProcessesMakeTheModelOfOneFromPicturesOfAnySize) {
+  Sandbox box;
+  add_sizes(box);
+  std::vector<std::string> words = {"ptq", "--model_path",  "scores", "--data_dir",  "sizes", "--batch_size",
+                                    "4",   "--resize-size", "0",      "--crop-size", "0",     "--threads",
+                                    "1"};
+  std::vector<std::string> one = words, three = {"launch", "--nproc", "3"};
+  one.insert(one.end(), {"--output_dir", "one"});
+  three.insert(three.end(), words.begin(), words.end());
+  three.insert(three.end(), {"--output_dir", "three"});
+  ASSERT_EQ(run_octet(one, box.path()).exit_code, 0);
+  ProgramResult result = run_octet(three, box.path());
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  for (const char* file : {"__model__", "__params__", "ptq_report.json"})
+    EXPECT_EQ(read_file(box / "one" / file), read_file(box / "three" / file)) << file;
+}
+
 TEST(PtqCommand, AQuantizedModelIsRefused) {
   Sandbox box;
   ASSERT_EQ(ptq(box, {"--data_dir", "x.npy"}).exit_code, 0);

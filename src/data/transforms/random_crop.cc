@@ -39,8 +39,8 @@ void check_size(int size) {
 
 }  // namespace
 
-const TransformRow RandomResizedCrop::kRow =
-    transform_row<RandomResizedCrop>("RandomResizedCrop", TransformRow::Input::kPixels, /*is_random=*/true);
+const TransformRow RandomResizedCrop::kRow = transform_row<RandomResizedCrop>(
+    "RandomResizedCrop", TransformRow::Input::kPixels, /*is_random=*/true, /*gives_one_size=*/true);
 
 void RandomResizedCrop::settings(Settings& settings) {
   settings.required("size", size);
@@ -64,8 +64,8 @@ void RandomResizedCrop::apply(Example& example, Random& random) const {
   if (Mask* mask = example.mask()) *mask = resize(crop(*mask, part), size, size, interpolation);
 }
 
-const TransformRow RandomCrop::kRow =
-    transform_row<RandomCrop>("RandomCrop", TransformRow::Input::kPixels, /*is_random=*/true);
+const TransformRow RandomCrop::kRow = transform_row<RandomCrop>("RandomCrop", TransformRow::Input::kPixels,
+                                                                /*is_random=*/true, /*gives_one_size=*/true);
 
 void RandomCrop::settings(Settings& settings) {
   settings.required("size", size);

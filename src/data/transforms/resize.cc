@@ -68,7 +68,8 @@ void ResizeShort::apply(Example& example, Random&) const {
 }
 
 const TransformRow CenterCrop::kRow =
-    transform_row<CenterCrop>("CenterCrop", TransformRow::Input::kPixels, /*is_random=*/false);
+    transform_row<CenterCrop>("CenterCrop", TransformRow::Input::kPixels, /*is_random=*/false,
+                              /*gives_one_size=*/true);
 
 void CenterCrop::settings(Settings& settings) {
   settings.required("size", size);
