@@ -84,6 +84,7 @@ class Evaluation {
     read(std::move(dataset));
     if (has_baseline()) print_table();
     print_end();
+    if (reads_pictures_) say_what_is_assumed(options_.preprocess, options_.model.path);
     if (!options_.json.empty()) write_json();
     return 0;
   }
@@ -101,8 +102,7 @@ class Evaluation {
       dataset.entries.resize(std::min(dataset.entries.size(), asked_for));
     }
     const auto pictures = static_cast<std::int64_t>(dataset.entries.size());
-    if (!dataset.is_array(dataset.entries.front()))
-      say_what_is_assumed(options_.preprocess, options_.model.path);
+    reads_pictures_ = !dataset.is_array(dataset.entries.front());
     Loader loader(std::move(dataset), transforms_of(options_.preprocess, options_.model.path),
                   {.batch_size = options_.batch_size, .workers = pool_.threads()});
     Progress progress("pictures", pictures);
@@ -231,6 +231,7 @@ class Evaluation {
   Entry highest_;            // the one with the highest label
   std::size_t folders_ = 0;  // of classes in the data
   std::int64_t classes_ = 0;
+  bool reads_pictures_ = false;
   std::int64_t broken_ = 0;
 };
 

@@ -67,7 +67,6 @@ class Inference {
   }
 
   int run() {
-    say_what_is_assumed(options_.preprocess, options_.model.path);
     Dataset pictures;
     for (fs::path& path : list_images(options_.img_path)) pictures.entries.push_back({std::move(path)});
     const auto count = static_cast<std::int64_t>(pictures.entries.size());
@@ -91,6 +90,7 @@ class Inference {
     }
     progress.clear();
     if (pictures_ == 0) fail("{}: none of the {} pictures can be read", options_.img_path, count);
+    say_what_is_assumed(options_.preprocess, options_.model.path);
     if (options_.benchmark) print_benchmark();
     return 0;
   }

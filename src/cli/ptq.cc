@@ -10,6 +10,7 @@
 #include "base/progress.h"
 #include "base/threads.h"
 #include "cli/command.h"
+#include "cli/console.h"
 #include "cli/model_flags.h"
 #include "cli/output.h"
 #include "cli/preprocess_flags.h"
@@ -293,10 +294,7 @@ int run(Options& options) {
     pictures = std::make_unique<Pictures>(options, transforms, Part::kCalibration, shard);
     others = std::make_unique<Pictures>(options, transforms, Part::kOthers, shard);
     // Nobody knows what was done to arrays, unless the model or the command says it.
-    if (!pictures->are_arrays())
-      say_what_is_assumed(options.preprocess, options.model.path);
-    else if (is_assumed(options.preprocess, options.model.path))
-      transforms.clear();
+    if (pictures->are_arrays() && is_assumed(options.preprocess, options.model.path)) transforms.clear();
     quantize_options.preprocessing = write_deploy_yaml(transforms);
   }
 
@@ -338,8 +336,9 @@ int run(Options& options) {
         report.preprocessing.empty()
             ? Transforms()
             : read_deploy_yaml(report.preprocessing, quantize_options.load_stats).value_or(Transforms());
+  if (pictures && !pictures->are_arrays()) say_what_is_assumed(options.preprocess, options.model.path);
   if (transforms.empty())
-    print_warning(
+    Console().notice(
         fmt::format("what was done to the pictures is not known, so {} does not say it; `octet eval` and "
                     "`octet infer` need --resize-size, --crop-size, --mean and --std",
                     (fs::path(options.output) / "deploy.yaml").string()));

@@ -46,12 +46,12 @@ std::optional<Transforms> load_deploy_yaml(const fs::path& model) {
 
 std::string write_deploy_yaml(const Transforms& transforms, const std::string& model_filename,
                               const std::string& params_filename) {
-  check_transforms(transforms);
   YAML::Emitter out;
   out << YAML::BeginMap << YAML::Key << "Deploy" << YAML::Value << YAML::BeginMap;
   if (!model_filename.empty()) out << YAML::Key << "model" << YAML::Value << model_filename;
   if (!params_filename.empty()) out << YAML::Key << "params" << YAML::Value << params_filename;
   if (!transforms.empty()) {
+    check_transforms(transforms);
     out << YAML::Key << "transforms" << YAML::Value;
     write_transforms(out, transforms);
   }

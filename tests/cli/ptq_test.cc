@@ -63,7 +63,7 @@ TEST(PtqCommand, MnistsTestPicturesAreLeftAlone) {
   write_file(box / "mnist/t10k-labels-idx1-ubyte", idx_labels(3));
   ProgramResult result = ptq(box, {"--data_dir", "mnist", "--crop-size", "4", "--resize-size=4"});
   ASSERT_EQ(result.exit_code, 0) << result.err;
-  EXPECT_THAT(result.out, HasSubstr("calibrated on 12 pictures"));
+  EXPECT_THAT(result.out, HasSubstr("calibrated on 9 pictures, judged on 3 pictures held out"));
 }
 
 TEST(PtqCommand, ABrokenPictureIsSkippedAndFewBatchesAreSaid) {
@@ -128,12 +128,12 @@ TEST(PtqCommand, PicturesAreCountedNotBatches) {
   ProgramResult result = ptq(
       box, {"--data_dir", "sizes", "--crop-size=0", "--resize-size=0", "--batch_size=5", "--batch_num=2"});
   ASSERT_EQ(result.exit_code, 0) << result.err;
-  EXPECT_THAT(result.out, HasSubstr("calibrated on 10 pictures; all layers"));
+  EXPECT_THAT(result.out, HasSubstr("calibrated on 10 pictures, judged on 2 others; all layers"));
 
   write_file(box / "sizes/10.png", "no picture");
   result = ptq(box, {"--data_dir", "sizes", "--crop-size=0", "--resize-size=0", "--batch_size=5"});
   ASSERT_EQ(result.exit_code, 0) << result.err;
-  EXPECT_THAT(result.out, HasSubstr("calibrated on 11 pictures, 1 skipped: can't be read; all layers"));
+  EXPECT_THAT(result.out, HasSubstr("pictures (1 skipped: can't be read), judged on"));
   EXPECT_THAT(result.err, HasSubstr("50 pictures were asked for, sizes has 12"));
 }
 
@@ -152,6 +152,33 @@ TEST(PtqCommand, SeveralProcessesMakeTheModelOfOneFromPicturesOfAnySize) {
   ASSERT_EQ(result.exit_code, 0) << result.err;
   for (const char* file : {"__model__", "__params__", "ptq_report.json"})
     EXPECT_EQ(read_file(box / "one" / file), read_file(box / "three" / file)) << file;
+}
+
+// deploy.yaml has what was done to the pictures, or nothing.
+TEST(PtqCommand, ThePreprocessingIsThatOfTheStatistics) {
+  Sandbox box;
+  ASSERT_EQ(ptq(box, {"--data_dir", "photos", "--resize-size=4", "--crop-size=4", "--mean", "0.1,0.2,0.3",
+                      "--std", "0.4,0.5,0.6", "--save-stats", "stats"})
+                .exit_code,
+            0);
+  const std::string first = read_file(box / "int8/deploy.yaml");
+  EXPECT_THAT(first, HasSubstr("0.1"));
+  fs::remove_all(box / "int8");
+  ProgramResult result = ptq(box, {"--load-stats", "stats"});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_EQ(read_file(box / "int8/deploy.yaml"), first);
+}
+
+TEST(PtqCommand, OfArraysThePreprocessingIsNotKnown) {
+  Sandbox box;
+  ProgramResult result = ptq(box, {"--data_dir", "x.npy"});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(read_file(box / "int8/deploy.yaml"), Not(HasSubstr("transforms")));
+  EXPECT_THAT(result.err, HasSubstr("what was done to the pictures is not known"));
+  result = run_octet({"infer", "--model-path", "int8", "--img-path", "photos"}, box.path());
+  EXPECT_THAT(result.err,
+              HasSubstr("no deploy.yaml beside int8 says how its pictures are prepared; assumed: short "
+                        "side 256"));
 }
 
 TEST(PtqCommand, AQuantizedModelIsRefused) {
