@@ -10,6 +10,7 @@
 #include "cli/tensors.h"
 #include "metrics/compare.h"
 #include "passes/extract.h"
+#include "quant/fold.h"
 
 namespace octet::cli {
 
@@ -28,10 +29,22 @@ struct Options {
 struct Pair {
   std::string name, baseline_name;
   std::string op;  // what computes it
+  bool is_output = false;
 };
 
 bool is_number(const Graph& graph, const Node& node, ValueId id) {
   return id != kNoValue && (graph.value(id).dtype == DType::kFloat32 || node.op == "quantize");
+}
+
+bool has_batch_norm(const Graph& graph) {
+  return std::ranges::any_of(graph.nodes, [](const Node& node) { return node.op == "batch_norm"; });
+}
+
+// With batch norms folded as `octet ptq` folds them, so that tensors of the same name are the same quantity.
+Model folded(const Model& model) {
+  Graph graph = *model.graph();
+  quant::fold_batch_norms_in_file(graph);
+  return Model(std::make_shared<const Graph>(std::move(graph)));
 }
 
 // The tensors of both that have the same name, in the order of the model; and the outputs, by their position
@@ -54,9 +67,9 @@ std::vector<Pair> match(const Graph& model, const Graph& baseline) {
       if (node.op == "observe" && output == output_of.end())
         continue;  // a copy, of which models have hundreds
       if (theirs.contains(name))
-        pairs.push_back({name, name, node.op});
+        pairs.push_back({name, name, node.op, output != output_of.end()});
       else if (output != output_of.end())
-        pairs.push_back({name, output->second, node.op});
+        pairs.push_back({name, output->second, node.op, true});
     }
   }
   return pairs;
@@ -148,10 +161,17 @@ int report(const std::vector<Pair>& pairs, const std::vector<Tensor>& ours, cons
     if (first.empty() && !problem.empty())
       first = fmt::format("{} ({}): {}", printable(pair.name), pair.op, problem);
   }
+  say("\n");
+  for (std::size_t i = 0; i < pairs.size(); ++i) {
+    if (!pairs[i].is_output || ours[i].shape() != theirs[i].shape()) continue;
+    const Comparison result = compare(theirs[i].data<float>(), ours[i].data<float>());
+    say("output {}: SQNR {:.1f} dB, cosine {:.6f}\n", printable(pairs[i].name), result.sqnr_db,
+        result.cosine);
+  }
   if (first.empty())
-    say("\nAll {} tensors are within {:g} of the baseline.\n", pairs.size(), tolerance);
+    say("All {} tensors are within {:g} of the baseline.\n", pairs.size(), tolerance);
   else
-    say("\nThe first that differs more than {:g}: {}\n", tolerance, first);
+    say("The first that differs more than {:g}: {}\n", tolerance, first);
   return first.empty() ? 0 : 1;
 }
 
@@ -167,6 +187,7 @@ int compare_models(const Options& options) {
 
   Model model = Model::load(options.model.path, options.model.files);
   Model baseline = options.baseline.empty() ? model : Model::load(options.baseline);
+  if (has_batch_norm(*baseline.graph()) && !has_batch_norm(*model.graph())) baseline = folded(baseline);
   std::vector<Binding> inputs = bind_files("--input", options.inputs, model.inputs(), *model.graph());
   std::vector<Pair> pairs = match(*model.graph(), *baseline.graph());
   if (pairs.empty())

@@ -68,6 +68,12 @@ class Equalizer {
     return result;
   }
 
+  void add_tensors(const Stream& stream, std::vector<ValueId>* tensors) {
+    const int stream_root = root(stream.read.front());
+    for (ValueId id = 0; id < static_cast<ValueId>(graph_.values.size()); ++id)
+      if (!graph_.value(id).is_constant() && root(id) == stream_root) tensors->push_back(id);
+  }
+
   // `largest`: the magnitudes that each channel reaches where it is read.
   void apply(const Stream& stream, const std::vector<float>& largest) {
     std::vector<float> reach(largest.size());
@@ -158,7 +164,8 @@ double channel_spread(const std::vector<float>& largest) {
   return static_cast<double>(*std::max_element(alive.begin(), alive.end())) / static_cast<double>(*middle);
 }
 
-int equalize(Graph& graph, Equalization which, const CalibrationSample& sample, ThreadPool& pool) {
+int equalize(Graph& graph, Equalization which, const CalibrationSample& sample, ThreadPool& pool,
+             std::vector<ValueId>* scaled) {
   if (which == Equalization::kNone) return 0;
   Equalizer equalizer(graph);
   std::vector<Stream> streams = equalizer.streams();
@@ -189,6 +196,7 @@ int equalize(Graph& graph, Equalization which, const CalibrationSample& sample, 
     }
     if (!same || (which == Equalization::kOutliers && channel_spread(all) < kGreatSpread)) continue;
     equalizer.apply(stream, all);
+    if (scaled) equalizer.add_tensors(stream, scaled);
     ++done;
   }
   return done;

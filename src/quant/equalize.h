@@ -16,7 +16,8 @@ constexpr double kGreatSpread = 32;  // with one scale for all, 5 of the 8 bits 
 // channel between them can be scaled down in the ones and up in the others. Channels with large values and
 // small weights behind them give some of their range to the weights, so that all channels use the one scale
 // of the tensor. Residual streams are scaled as a whole. Returns how many of them, and of single tensors,
-// were equalized.
-int equalize(Graph& graph, Equalization which, const CalibrationSample& sample, ThreadPool& pool);
+// were equalized; `scaled` gets the tensors whose numbers are other ones now.
+int equalize(Graph& graph, Equalization which, const CalibrationSample& sample, ThreadPool& pool,
+             std::vector<ValueId>* scaled = nullptr);
 
 }  // namespace octet::quant

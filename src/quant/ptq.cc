@@ -98,7 +98,8 @@ class Ptq {
   // The graph, equalized or not, and what was decided for it.
   struct Attempt {
     Equalization equalization = Equalization::kNone;
-    int equalized = 0;  // places
+    int equalized = 0;            // places
+    std::vector<ValueId> scaled;  // by that
     Graph graph;
     Calibration seen;
     Decisions decisions;
@@ -111,10 +112,11 @@ class Ptq {
 
   // Everything but what makes up for the errors that are left. Only the first process decides.
   Attempt attempt(Equalization equalization, const Calibration* kept) {
-    Attempt result{equalization, 0, graph_, {}, {}};
+    Attempt result{equalization, 0, {}, graph_, {}, {}};
     if (equalization != Equalization::kNone) {
       stage("equalization", 0, 0);
-      result.equalized = equalize(result.graph, equalization, kept ? kept->sample : first_pictures(), pool_);
+      result.equalized =
+          equalize(result.graph, equalization, kept ? kept->sample : first_pictures(), pool_, &result.scaled);
       if (equalization == Equalization::kOutliers && result.equalized == 0) return result;
     }
     Graph& graph = result.graph;
@@ -156,7 +158,10 @@ class Ptq {
     if (options_.bias_correction && decisions.corrections.empty())
       decisions.corrections =
           find_corrections(best.graph, decisions, sample, pool_, progress_of("bias correction"));
-    return quantized_graph(best.graph, decisions, options_.onnx_format);
+    Graph quantized = quantized_graph(best.graph, decisions, options_.onnx_format);
+    // They are not what has this name in the float model, so nobody should compare the two.
+    for (ValueId id : best.scaled) quantized.value(id).name += ".equalized";
+    return quantized;
   }
 
   void stage(const std::string& name, std::int64_t done, std::int64_t total) const {
