@@ -52,7 +52,7 @@ TEST(CompareCommand, AModelEqualsItself) {
             "|---|---|---|--:|--:|--:|--:|\n"
             "| conv | conv2d | 1x4x6x6 | 1.000000 | inf | 0 | 0 |\n"
             "| y | relu | 1x4x6x6 | 1.000000 | inf | 0 | 0 |\n"
-            "\nAll 2 tensors are within 0 of the baseline.\n");
+            "\noutput y: SQNR inf dB, cosine 1.000000\nAll 2 tensors are within 0 of the baseline.\n");
 }
 
 TEST(CompareCommand, AQuantizedModelIsNearItsFloatModel) {
@@ -63,6 +63,23 @@ TEST(CompareCommand, AQuantizedModelIsNearItsFloatModel) {
   ProgramResult far = compare_in(dir, {"--model", "int8", "--baseline", "float"});
   EXPECT_EQ(far.exit_code, 1) << far.err;
   EXPECT_THAT(far.out, HasSubstr("\nThe first that differs more than 0.0001: conv (conv2d): 0.00"));
+}
+
+// `octet ptq` folds batch norms and keeps names, so the same names stand for other numbers in the float
+// model.
+TEST(CompareCommand, BatchNormsAreFoldedOnBothSides) {
+  const TempDir dir;
+  save_npy(dir / "x.npy", octet::testing::ramp({4, 3, 8, 8}, 9));
+  Model(std::make_shared<const Graph>(octet::testing::small_network())).save(dir / "float");
+  ASSERT_EQ(
+      run_octet({"ptq", "--model_path", "float", "--data_dir", "x.npy", "--output_dir", "int8"}, dir.path())
+          .exit_code,
+      0);
+  const ProgramResult result = run_octet(
+      {"compare", "--model", "int8", "--baseline", "float", "--input", "x.npy", "--tolerance", "0.1"},
+      dir.path());
+  EXPECT_EQ(result.exit_code, 0) << result.out << result.err;
+  EXPECT_THAT(result.out, HasSubstr("| conv2d |"));
 }
 
 // Of two models with different scales the integers differ far more than what they stand for.
