@@ -18,13 +18,13 @@ TEST(Ema, FollowsTheWeightsFasterInTheBeginning) {
   Network network(small_network(), at::kCPU);
   Ema ema(network, 0.5);
   at::Tensor weight = network.parameters()[0].tensor;
-  const double start = weight.view({-1})[0].item<double>();
+  const double start = weight.flatten()[0].item<double>();
   const at::NoGradGuard no_gradients;
   weight.add_(1);
   ema.update(1);  // keeps a tenth
-  EXPECT_NEAR(ema.others()[0].tensor.view({-1})[0].item<double>(), start + 0.9, 1e-6);
+  EXPECT_NEAR(ema.others()[0].tensor.flatten()[0].item<double>(), start + 0.9, 1e-6);
   ema.update(100);  // keeps a half
-  EXPECT_NEAR(ema.others()[0].tensor.view({-1})[0].item<double>(), start + 0.95, 1e-6);
+  EXPECT_NEAR(ema.others()[0].tensor.flatten()[0].item<double>(), start + 0.95, 1e-6);
 }
 
 TEST(Ema, TheNetworkHasTheAveragesWhileTheyAreUsed) {

