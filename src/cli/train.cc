@@ -296,7 +296,8 @@ void take_lists_for_flags(TrainFlags* flags) {
 // A run that is resumed goes by its own recipe, but for what is about one start of it. It goes on in its
 // folder.
 void take_recipe_of_run(Args& args, TrainFlags* flags, const std::string& resumed) {
-  const fs::path folder = fs::is_directory(resumed) ? fs::path(resumed) : fs::path(resumed).parent_path();
+  std::error_code error;
+  const fs::path path = resumed, folder = fs::is_directory(path, error) ? path : path.parent_path();
   const fs::path recipe = folder / "recipe.yaml";
   if (!file_exists(recipe)) return;
   load_recipe(args, recipe);

@@ -84,6 +84,8 @@ void replace(Graph& graph, ValueId id, Tensor tensor) {
 void fit_head(Graph& graph, std::int64_t classes, std::uint64_t seed, const std::string& source) {
   const std::int64_t before = classes_of(graph);
   if (before == classes) return;
+  if (before < 0)
+    fail("{}: it does not say how many classes it has, so it can't be fitted for {}", source, classes);
   const Head head = find_head(graph, before);
   if (!head.problem.empty())
     fail("{}: it can't be fitted for {} classes, which are {} now: {}", source, classes, before,

@@ -103,7 +103,8 @@ class Trainer {
     total_ = total_batches(options_, batches_);
     if (options_.quant.enabled && !network_->is_quantized()) start_quantization();
     network_->freeze(options_.freeze);
-    loss_.class_weights = class_weights_of(options_, data_.loader->dataset(), classes_);
+    loss_.class_weights =
+        class_weights_of(options_, data_.loader->dataset(), classes_ < 0 ? data_.classes : classes_);
     if (loss_.class_weights.defined()) loss_.class_weights = loss_.class_weights.to(device_);
     optimizer_ = std::make_unique<Optimizer>(network_->parameters(), options_);
     if (options_.use_ema) ema_ = std::make_unique<Ema>(*network_, options_.ema_decay);

@@ -165,6 +165,12 @@ TEST(FineTuneProgram, NamesOfClassesTravelWithTheModel) {
     EXPECT_THAT(load_class_names(pictures / folder), names) << folder;
   EXPECT_THAT(made.out,
               ::testing::ContainsRegex("class_id: [0-2], prob: [0-9.]+, label: (blue|green|red)\n"));
+  const std::string infer = "octet infer --model-dir float --img-path data/val/red/00.png";
+  write_file(pictures / "float/deploy.yaml",
+             write_deploy_yaml(*load_deploy_yaml(pictures / "int8"), "", "", {"a", "b"}));
+  expect_one_error(run_shell(infer, pictures.path()), {"deploy.yaml of float: 2 labels", "3 classes"});
+  write_file(pictures / "float/deploy.yaml", "Deploy: {}\nclass_names: red\n");
+  expect_one_error(run_shell(infer, pictures.path()), {"float/deploy.yaml:2: class_names needs a list"});
 }
 
 // Of two classes, from a model of three.
