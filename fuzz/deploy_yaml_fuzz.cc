@@ -5,7 +5,7 @@
 #include "survive.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  return octet::survive([&] {
-    octet::read_deploy_yaml({reinterpret_cast<const char*>(data), size}, "deploy.yaml");
-  });
+  const std::string_view text(reinterpret_cast<const char*>(data), size);
+  octet::survive([&] { octet::read_class_names(text, "deploy.yaml"); });
+  return octet::survive([&] { octet::read_deploy_yaml(text, "deploy.yaml"); });
 }

@@ -64,6 +64,16 @@ void set_flag(const Flag& flag, const std::string& text) try { flag.set(text); }
   fail("{}{}: {}", flag.positional ? "" : "--", flag.name, error.what());
 }
 
+// What a flag that is one word is given; empty: it is not.
+std::string value_of(const std::string& flag, std::span<const std::string> words) {
+  std::string value;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    if (words[i] == "--" + flag && i + 1 < words.size()) value = words[i + 1];
+    if (words[i].starts_with("--" + flag + "=")) value = words[i].substr(flag.size() + 3);
+  }
+  return value;
+}
+
 std::string left_column(const Flag& flag) {
   if (flag.positional) return "  " + flag.name;
   std::string text = "  ";
@@ -344,19 +354,21 @@ void Args::add_config(std::function<void()> then) {
   after_config_ = std::move(then);
 }
 
-void Args::read_config(std::span<const std::string> words) {
-  std::string path;
-  for (std::size_t i = 0; i < words.size(); ++i) {
-    if (words[i] == "--config" && i + 1 < words.size()) path = words[i + 1];
-    if (words[i].starts_with("--config=")) path = words[i].substr(9);
-  }
+void Args::read_first(std::string flag, std::function<void(const std::string& value)> then) {
+  first_ = std::move(flag);
+  at_first_ = std::move(then);
+}
+
+void Args::read_config(const std::string& path) {
   if (path.empty()) return;
   load_recipe(*this, path);
   if (after_config_) after_config_();
 }
 
 bool Args::parse(std::span<const std::string> words) {
-  if (find("config")) read_config(words);
+  if (at_first_)
+    if (const std::string value = value_of(first_, words); !value.empty()) at_first_(value);
+  if (find("config")) read_config(value_of("config", words));
   if (line_) {
     std::size_t end = 0;
     while (end < words.size() && words[end].starts_with("-")) {

@@ -88,13 +88,17 @@ class Args {
   // The first word that is no flag, and all that follow it, are another command line, and go to `target`.
   void add_command_line(std::string name, std::vector<std::string>* target);
 
-  // A key of recipes whose `read` and `write`, or `set` and `get`, are the caller's.
+  // A key of recipes, or with a name without a dot a flag, whose `read` and `write`, or `set` and `get`, are
+  // the caller's.
   Flag& add_key(std::string path, std::string value, std::string help);
   // A key of recipes that has one value only.
   void add_fixed(std::string path, std::string text, std::string help);
 
   // --config FILE: a recipe. `then` is called when it is read, before the flags of the command line are.
   void add_config(std::function<void()> then = {});
+
+  // When this flag is given, `then` is called with its value before a recipe and the other flags are read.
+  void read_first(std::string flag, std::function<void(const std::string& value)> then);
 
   // Fills the targets. False: `--help` was asked for and nothing else was looked at.
   bool parse(std::span<const std::string> words);
@@ -110,12 +114,14 @@ class Args {
   Flag& add_flag(std::string name, std::string value, std::string help);
   const Flag* find(std::string_view name) const;  // by its name or an alias, with `-`
   std::vector<std::string> normalise(std::span<const std::string> words) const;
-  void read_config(std::span<const std::string> words);
+  void read_config(const std::string& path);
   std::string see_help() const;
 
   std::string command_, summary_, group_ = "Flags", section_;
   std::string line_name_, config_;
   std::function<void()> after_config_;
+  std::string first_;
+  std::function<void(const std::string&)> at_first_;
   std::vector<std::string>* line_ = nullptr;  // of add_command_line
   std::vector<std::string> notes_, examples_;
   std::deque<Flag> flags_, keys_;  // deques: references stay valid while flags are added

@@ -14,8 +14,10 @@
 #include "cli/preprocess_flags.h"
 #include "cli/stopwatch.h"
 #include "cli/tensors.h"
+#include "data/deploy_yaml.h"
 #include "data/loader.h"
 #include "formats/format.h"
+#include "tasks/confusion.h"
 #include "tasks/task.h"
 
 namespace octet::cli {
@@ -31,6 +33,8 @@ struct Options {
   PreprocessFlags preprocess;
   RuntimeFlags runtime;
   std::string json;
+  bool per_class = false;
+  std::string confusion_matrix;  // a PNG file; empty: none
 };
 
 std::uint64_t bytes_on_disk(const ModelFlags& model) {
@@ -81,9 +85,13 @@ class Evaluation {
           options_.data_dir);
     highest_ = *std::ranges::max_element(dataset.entries, {}, &Entry::label);
     folders_ = dataset.classes.size();
+    class_names_ = dataset.classes.empty() ? load_class_names(options_.model.path) : dataset.classes;
     read(std::move(dataset));
     if (has_baseline()) print_table();
     print_end();
+    if (options_.per_class) write_output(per_class_table(confusion_, class_names_));
+    if (!options_.confusion_matrix.empty())
+      save_file(options_.confusion_matrix, encode_png(confusion_picture(confusion_)));
     if (reads_pictures_) say_what_is_assumed(options_.preprocess, options_.model.path);
     if (!options_.json.empty()) write_json();
     return 0;
@@ -137,6 +145,7 @@ class Evaluation {
       if (has_labels_) subject.metric->update(output, batch);
 
       const std::vector<std::int64_t> answers = task_.decide(output);
+      if (&subject == &model() && confusion_.classes() > 0) confusion_.add(answers, batch.labels);
       if (first.empty()) first = answers;
       for (std::size_t i = 0; i < answers.size(); ++i)
         subject.agreed += answers[i] >= 0 && answers[i] == first[i];
@@ -158,6 +167,11 @@ class Evaluation {
           "give a list where that is not the class",
           options_.data_dir, folders_, classes, path));
     classes_ = classes;
+    if (!options_.per_class && options_.confusion_matrix.empty()) return;
+    if (!has_labels_) fail("{}: no labels to count the answers of each class by", options_.data_dir);
+    if (classes > kMaxClasses)
+      fail("{} has {} classes, and they are told apart up to {}", path, classes, kMaxClasses);
+    if (confusion_.classes() == 0) confusion_ = Confusion(classes);
   }
 
   std::string number(double value, int digits) const {
@@ -230,6 +244,8 @@ class Evaluation {
   bool has_labels_ = false;
   Entry highest_;            // the one with the highest label
   std::size_t folders_ = 0;  // of classes in the data
+  std::vector<std::string> class_names_;
+  Confusion confusion_;  // of the model, where it is asked for
   std::int64_t classes_ = 0;
   bool reads_pictures_ = false;
   std::int64_t broken_ = 0;
@@ -258,6 +274,9 @@ std::function<int()> declare_eval(Args& args) {
   add_preprocess_flags(args, &options->preprocess);
   args.group("Answers");
   args.add("json", &options->json, "FILE", "write the results there too");
+  args.add("per-class", &options->per_class,
+           "print a table of the classes: how often each is taken for which");
+  args.add("confusion-matrix", &options->confusion_matrix, "FILE", "the same as a picture, a PNG file");
   add_runtime_flags(args, &options->runtime);
   args.note(
       "Prints how many of the pictures have their label as the likeliest class (acc1) and among the five "

@@ -13,6 +13,7 @@
 #include "models/inference_model.h"
 #include "models/models.h"
 #include "models/names.h"
+#include "models/new_head.h"
 #include "quant/deployable.h"
 #include "quant/fake_quant.h"
 
@@ -46,6 +47,7 @@ Graph load_network(const Options& options, const fs::path& checkpoint) {
   models::ReadResult result;
   if (is_imported) {
     graph = models::load_inference_model(options.model_dir).graph;
+    models::fit_head(graph, models::num_classes_of(graph, state), /*seed=*/0, options.model_dir);
     models::read_parameters_by_name(graph, state, source);
   } else {
     std::int64_t classes = models::num_classes_of(state, options.model, source);
@@ -81,10 +83,11 @@ int export_model(const Options& options) {
   const Transforms transforms = transforms_for(options, checkpoint);
   Graph graph = load_network(options, checkpoint);
   models::to_inference(graph, !options.no_softmax);
+  const std::vector<std::string> class_names = load_class_names(checkpoint);
   make_directory(directory);
   AtomicFiles files;
   add_model(files, graph, directory, {.model_file = program, .weights_file = params});
-  files.add(directory / "deploy.yaml", write_deploy_yaml(transforms, program, params));
+  files.add(directory / "deploy.yaml", write_deploy_yaml(transforms, program, params, class_names));
   files.commit();
   for (const std::string& name : {program, params, std::string("deploy.yaml")})
     say("wrote {} ({})\n", printable((directory / name).string()),

@@ -13,6 +13,7 @@
 #include "cli/picture_model.h"
 #include "cli/preprocess_flags.h"
 #include "cli/stopwatch.h"
+#include "data/deploy_yaml.h"
 #include "data/image.h"
 #include "data/loader.h"
 #include "tasks/task.h"
@@ -63,7 +64,11 @@ class Inference {
         model_(options.model, config_, task_, pool_),
         transforms_(transforms_of(options.preprocess, options.model.path)) {
     answers_.topk = options.topk;
-    if (!options.labels.empty()) answers_.labels = load_labels(options.labels);
+    if (!options.labels.empty())
+      answers_.labels = load_labels(options.labels);
+    else
+      for (const std::string& name : load_class_names(options.model.path))
+        answers_.labels.push_back(printable(name));
   }
 
   int run() {
@@ -123,7 +128,10 @@ class Inference {
     postprocess_time_.start();
     const std::size_t labels = answers_.labels.size();
     if (labels > 0 && labels != static_cast<std::size_t>(output.dim(1)))
-      fail("{}: {} labels, but the model has {} classes", options_.labels, labels, output.dim(1));
+      fail("{}: {} labels, but the model has {} classes",
+           options_.labels.empty() ? "class_names in the deploy.yaml of " + options_.model.path
+                                   : options_.labels,
+           labels, output.dim(1));
     std::vector<std::string> names;
     for (std::size_t entry : batch.entries) names.push_back(printable(dataset.entries[entry].path.string()));
     const std::string text = task_.answer(output, names, answers_);
@@ -176,7 +184,8 @@ std::function<int()> declare_infer(Args& args) {
   args.group("Answers");
   args.add("topk", &options->topk, {1, kMaxCount},
            "how many classes to show for a picture, the likeliest first");
-  args.add("labels", &options->labels, "FILE", "the names of the classes, one a line");
+  args.add("labels", &options->labels, "FILE", "the names of the classes, one a line").default_text =
+      "those of the model's deploy.yaml";
   args.add("benchmark", &options->benchmark, "print at the end where it ran, and how long each stage took");
   args.add("warmup", &options->warmup, {0, kMaxCount}, "runs before the clock starts");
   add_runtime_flags(args, &options->runtime);

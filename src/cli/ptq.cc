@@ -348,7 +348,8 @@ int run(Options& options) {
   AtomicFiles files;
   add_model(files, *quantized->graph(), folder,
             {.model_file = options.model_name, .weights_file = options.params_name});
-  files.add(folder / "deploy.yaml", write_deploy_yaml(transforms, options.model_name, options.params_name));
+  files.add(folder / "deploy.yaml", write_deploy_yaml(transforms, options.model_name, options.params_name,
+                                                      load_class_names(options.model.path)));
   constexpr auto kReplace = nlohmann::json::error_handler_t::replace;  // names may hold anything
   files.add(folder / "ptq_report.json", to_json(report, options).dump(1, ' ', false, kReplace) + "\n");
   files.commit();

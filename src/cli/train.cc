@@ -1,6 +1,12 @@
 #include "cli/train.h"
 
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <filesystem>
+
 #include "base/error.h"
+#include "base/journal.h"
 #include "cli/command.h"
 #include "cli/recipe.h"
 #include "cli/start_train.h"
@@ -15,6 +21,8 @@
 namespace octet::cli {
 
 namespace {
+
+namespace fs = std::filesystem;
 
 void add_network_flags(Args& args, TrainFlags* flags) {
   train::TrainOptions& train = flags->train;
@@ -35,7 +43,8 @@ void add_network_flags(Args& args, TrainFlags* flags) {
            "start from the weights of this checkpoint: a file, a prefix without .pdparams, or a folder")
       .path = "model.pretrained";
   args.add("resume", &train.resume, "FILE_OR_DIR",
-           "go on with this run exactly where it was: a prefix, or a folder, which means its latest.*")
+           "go on with this run exactly where it was, by its recipe.yaml: a prefix, or a folder, which means "
+           "its latest.*")
       .path = "resume";
   Flag& start = args.add("start-epoch", &flags->start_epoch, {0, 1 << 20}, "count epochs from this one");
   start.default_text = "0, or where the resumed run was";
@@ -70,6 +79,15 @@ void add_data_flags(Args& args, TrainFlags* flags) {
                  "what happens to a picture before it is trained on");
   add_transforms(args, "val_dataset.transforms", &train.val_transforms, /*random_allowed=*/false,
                  "and before it is evaluated on or deployed");
+  args.add("balanced-sampling", &train.balanced_sampling,
+           "all classes come equally often, whatever the number of their pictures")
+      .path = "balanced_sampling";
+  args.add("mixup", &train.mixup, "mix each picture with another one, by shares of Beta(X, X); 0: don't")
+      .path = "mixup";
+  args.add("cutmix", &train.cutmix,
+           "put a rectangle of another picture into each, of shares of Beta(X, X); 0: don't; with --mixup "
+           "as well, every other batch")
+      .path = "cutmix";
   TrainingPictures& pictures = flags->pictures;
   args.add("crop-pad", &pictures.pad, {0, 1024},
            "in place of random parts of the picture, random squares of it that reach so many pixels over the "
@@ -114,6 +132,31 @@ void add_schedule_flags(Args& args, train::TrainOptions& train) {
   args.add("lr_scheduler.warmup_start_lr", &train.warmup_start_lr, "where that begins");
 }
 
+// "auto", or a number for each class.
+void add_class_weights(Args& args, train::TrainOptions& train) {
+  Flag& weights = args.add_key("class-weights", "auto|W1,W2,...",
+                               "weights of the classes in the loss; auto: the rarer a class, the larger");
+  weights.path = "loss.types.0.weight";
+  weights.set = [&train](const std::string& text) {
+    train.auto_class_weights = text == "auto";
+    train.class_weights.clear();
+    if (train.auto_class_weights) return;
+    for (const std::string& part : split(text, ", ")) {
+      double weight = 0;
+      const auto [end, error] = std::from_chars(part.data(), part.data() + part.size(), weight);
+      if (error != std::errc() || end != part.data() + part.size() || !std::isfinite(weight) || weight <= 0)
+        fail("'{}' is not auto, and no list of numbers above 0, such as 1,2.5,1", text);
+      train.class_weights.push_back(weight);
+    }
+  };
+  weights.get = [&train] {
+    std::vector<std::string> texts;
+    if (train.auto_class_weights) texts = {"auto"};
+    if (!train.class_weights.empty()) texts = {fmt::format("{}", fmt::join(train.class_weights, ","))};
+    return texts;
+  };
+}
+
 void add_training_flags(Args& args, TrainFlags* flags) {
   train::TrainOptions& train = flags->train;
   args.group("Training");
@@ -128,10 +171,26 @@ void add_training_flags(Args& args, TrainFlags* flags) {
   opt.path = "optimizer.type";
   opt.synonyms = {{"Momentum", "sgd"}, {"RMSProp", "rmsprop"}, {"AdamW", "adamw"}};
   add_schedule_flags(args, train);
+  Flag& accumulate = args.add("accumulate", &train.accumulate, {1, 1 << 20},
+                              "batches of one step of the optimiser, for large batches in little memory");
+  accumulate.path = "accumulate";
+  args.add("clip-grad-norm", &train.clip_grad_norm, "scale gradients down to this norm; 0: don't").path =
+      "clip_grad_norm";
+  args.add("freeze", &train.freeze, "NAME_OR_GLOB",
+           "parameters that stay as they are, with the statistics of their batch norms")
+      .path = "freeze";
+  args.add("use-ema", &train.use_ema, "evaluate and save moving averages of the weights").path = "use_ema";
+  Flag& decay = args.add("ema-decay", &train.ema_decay, "what an average keeps of itself in a step");
+  decay.path = "ema_decay";
+  decay.below = 1;
+  Flag& early = args.add("early-stop-intervals", &train.early_stop_intervals, {0, 1 << 20},
+                         "stop after so many epochs without a better result; 0: never");
+  early.path = "early_stop_intervals";
   Flag& smoothing = args.add("label-smoothing", &train.label_smoothing,
                              "share of the target that goes to all classes alike");
   smoothing.path = "loss.types.0.label_smoothing";
   smoothing.below = 1;
+  add_class_weights(args, train);
   args.add_fixed("loss.types.0.type", "CrossEntropyLoss", "the loss");
   args.add_fixed("loss.coef", "1", "its weight");
   args.add("amp-level", &train.amp_level, "O0|O1|O2",
@@ -169,7 +228,12 @@ void add_output_flags(Args& args, TrainFlags* flags) {
   args.add("names", &train.names, "reference|paddle.vision", "names of the parameters in checkpoints").path =
       "names";
   args.add("print-freq", &train.print_freq, {1, 1 << 20}, "a line every so many steps").path = "print_freq";
+  args.add("per-class", &train.per_class, "with --test-only: a table of the classes as well").path =
+      "per_class";
   args.add("use-vdl", &train.use_vdl, "write a log for VisualDL, vdlrecords.*.log, too").path = "use_vdl";
+  args.add("use-tensorboard", &train.use_tensorboard,
+           "write a log for TensorBoard, events.out.tfevents.*, too")
+      .path = "use_tensorboard";
 }
 
 // The flags that make this list; nothing where only a list can say it.
@@ -229,6 +293,22 @@ void take_lists_for_flags(TrainFlags* flags) {
   val.clear();
 }
 
+// A run that is resumed goes by its own recipe, but for what is about one start of it. It goes on in its
+// folder.
+void take_recipe_of_run(Args& args, TrainFlags* flags, const std::string& resumed) {
+  std::error_code error;
+  const fs::path path = resumed, folder = fs::is_directory(path, error) ? path : path.parent_path();
+  const fs::path recipe = folder / "recipe.yaml";
+  if (!file_exists(recipe)) return;
+  load_recipe(args, recipe);
+  take_lists_for_flags(flags);
+  flags->train.resume.clear();
+  flags->train.pretrained.clear();
+  flags->train.test_only = flags->train.per_class = false;
+  flags->start_epoch.reset();
+  flags->train.output_dir = folder.empty() ? "." : folder.string();
+}
+
 }  // namespace
 
 void add_train_flags(Args& args, TrainFlags* flags) {
@@ -237,6 +317,8 @@ void add_train_flags(Args& args, TrainFlags* flags) {
   add_training_flags(args, flags);
   add_output_flags(args, flags);
   args.add_config([flags] { take_lists_for_flags(flags); });
+  args.read_first("resume",
+                  [&args, flags](const std::string& resumed) { take_recipe_of_run(args, flags, resumed); });
 }
 
 train::TrainOptions options_of(const TrainFlags& flags) {
@@ -281,7 +363,7 @@ std::function<int()> declare_train(Args& args) {
       "there. recipe.yaml, beside them, has all that the run was told, for --config. Several processes: "
       "`octet launch --nproc 2 train ...`.");
   args.example("octet train --data-path ILSVRC2012 --model mobilenet_v3_small --output-dir out");
-  args.example("octet train --data-path ILSVRC2012 --resume out --output-dir out");
+  args.example("octet train --resume out");
   args.example("octet train --config configs/fashion_mnist/mobilenet_v3_small.yaml");
   return [flags, &args] { return start_train("train", make_recipe(args, flags.get())); };
 }

@@ -8,12 +8,19 @@
 
 namespace octet {
 
+// What is mixed into the pictures of a batch.
+struct Mixture {
+  std::vector<std::int64_t> labels = {};  // the class of what is mixed into each picture; empty: nothing is
+  double share = 0;                       // of that in the result, at most a half
+};
+
 // Examples that a network runs on at once.
 struct Batch {
   std::int64_t index = 0;            // in its epoch
   Tensor pixels;                     // float32 [N, C, H, W]
   std::vector<std::int64_t> labels;  // the class of each picture; -1: not known
   Tensor masks;                      // uint8 [N, H, W], where the targets are masks
+  Mixture mixture;                   // where pictures are mixed (data/mix.h)
   std::vector<std::size_t> entries;  // which one of the data set each picture is
   std::vector<std::string> broken;   // a line for each picture on the way here that can't be read
 

@@ -17,19 +17,13 @@ namespace {
 
 constexpr std::size_t kMaxBytes = 1 << 20;
 
-}  // namespace
-
-std::optional<Transforms> read_deploy_yaml(std::string_view text, const std::string& name) {
+// What `read` makes of the document; what is wrong with its YAML is an Error with the line.
+template <class Read>
+auto parsed(std::string_view text, const std::string& name, const Read& read) {
   if (text.size() > kMaxBytes)
     fail("{}: {} bytes, more than the {} of any deploy.yaml", name, text.size(), kMaxBytes);
   try {
-    const YAML::Node root = YAML::Load(std::string(text));
-    const YAML::Node deploy = root.IsMap() ? root["Deploy"] : YAML::Node(YAML::NodeType::Undefined);
-    if (!deploy || !deploy.IsMap())
-      fail_at(name, root, "expected a section 'Deploy:' with a list 'transforms:'");
-    const YAML::Node transforms = deploy["transforms"];
-    if (!transforms || transforms.IsNull()) return std::nullopt;
-    return read_transforms(transforms, name, /*random_allowed=*/false);
+    return read(YAML::Load(std::string(text)));
   } catch (const YAML::DeepRecursion& problem) {
     fail("{}:{}: nested too deeply for a deploy.yaml", name, std::max(problem.mark.line, 0) + 1);
   } catch (const YAML::Exception& problem) {
@@ -37,15 +31,54 @@ std::optional<Transforms> read_deploy_yaml(std::string_view text, const std::str
   }
 }
 
-std::optional<Transforms> load_deploy_yaml(const fs::path& model) {
+// The deploy.yaml of a model.
+fs::path file_of(const fs::path& model) {
   std::error_code error;
-  const fs::path path = (fs::is_directory(model, error) ? model : model.parent_path()) / "deploy.yaml";
+  return (fs::is_directory(model, error) ? model : model.parent_path()) / "deploy.yaml";
+}
+
+}  // namespace
+
+std::optional<Transforms> read_deploy_yaml(std::string_view text, const std::string& name) {
+  return parsed(text, name, [&](const YAML::Node& root) -> std::optional<Transforms> {
+    const YAML::Node deploy = root.IsMap() ? root["Deploy"] : YAML::Node(YAML::NodeType::Undefined);
+    if (!deploy || !deploy.IsMap())
+      fail_at(name, root, "expected a section 'Deploy:' with a list 'transforms:'");
+    const YAML::Node transforms = deploy["transforms"];
+    if (!transforms || transforms.IsNull()) return std::nullopt;
+    return read_transforms(transforms, name, /*random_allowed=*/false);
+  });
+}
+
+std::vector<std::string> read_class_names(std::string_view text, const std::string& name) {
+  return parsed(text, name, [&](const YAML::Node& root) {
+    std::vector<std::string> names;
+    const YAML::Node list = root.IsMap() ? root["class_names"] : YAML::Node(YAML::NodeType::Undefined);
+    if (!list || list.IsNull()) return names;
+    if (!list.IsSequence()) fail_at(name, list, "class_names needs a list of names, one for each class");
+    for (const YAML::Node& item : list) {
+      if (!item.IsScalar()) fail_at(name, item, "a name in class_names is one word or text, and no list");
+      names.push_back(item.Scalar());
+    }
+    return names;
+  });
+}
+
+std::optional<Transforms> load_deploy_yaml(const fs::path& model) {
+  const fs::path path = file_of(model);
   if (!file_exists(path)) return std::nullopt;
   return read_deploy_yaml(read_text(path, kMaxBytes), path.string());
 }
 
+std::vector<std::string> load_class_names(const fs::path& model) {
+  const fs::path path = file_of(model);
+  if (!file_exists(path)) return {};
+  return read_class_names(read_text(path, kMaxBytes), path.string());
+}
+
 std::string write_deploy_yaml(const Transforms& transforms, const std::string& model_filename,
-                              const std::string& params_filename) {
+                              const std::string& params_filename,
+                              const std::vector<std::string>& class_names) {
   YAML::Emitter out;
   out << YAML::BeginMap << YAML::Key << "Deploy" << YAML::Value << YAML::BeginMap;
   if (!model_filename.empty()) out << YAML::Key << "model" << YAML::Value << model_filename;
@@ -55,7 +88,13 @@ std::string write_deploy_yaml(const Transforms& transforms, const std::string& m
     out << YAML::Key << "transforms" << YAML::Value;
     write_transforms(out, transforms);
   }
-  out << YAML::EndMap << YAML::EndMap << YAML::Newline;
+  out << YAML::EndMap;
+  if (!class_names.empty()) {
+    out << YAML::Key << "class_names" << YAML::Value << YAML::BeginSeq;
+    for (const std::string& name : class_names) out << YAML::DoubleQuoted << name;
+    out << YAML::EndSeq;
+  }
+  out << YAML::EndMap << YAML::Newline;
   return out.c_str();
 }
 

@@ -3,12 +3,14 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "data/transform.h"
 
 namespace octet {
 
-// deploy.yaml carries the transforms of a model's pictures beside it; docs/deploy-yaml.md describes the file.
+// deploy.yaml carries the transforms of a model's pictures, and the names of its classes, beside it;
+// docs/deploy-yaml.md describes the file.
 
 // From the deploy.yaml in the directory `model`, or beside `model` when that is a file; nothing when there is
 // no deploy.yaml or it lists no transforms. Errors name the file and the line.
@@ -17,9 +19,14 @@ std::optional<Transforms> load_deploy_yaml(const std::filesystem::path& model);
 // The same from the text of the file; `name` is for messages.
 std::optional<Transforms> read_deploy_yaml(std::string_view text, const std::string& name);
 
-// The text of the file; without transforms it says nothing of them. The names of the model's files are
-// recorded in it when they are given.
+// The names of the classes, in their order, from the same file; none when it has none.
+std::vector<std::string> load_class_names(const std::filesystem::path& model);
+std::vector<std::string> read_class_names(std::string_view text, const std::string& name);
+
+// The text of the file; without transforms it says nothing of them. The names of the model's files and of its
+// classes are recorded in it when they are given.
 std::string write_deploy_yaml(const Transforms& transforms, const std::string& model_filename = "",
-                              const std::string& params_filename = "");
+                              const std::string& params_filename = "",
+                              const std::vector<std::string>& class_names = {});
 
 }  // namespace octet

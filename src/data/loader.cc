@@ -56,6 +56,12 @@ struct Filling : Work {
   Batch batch;
 };
 
+std::vector<std::int64_t> labels_of(const Dataset& dataset) {
+  std::vector<std::int64_t> labels;
+  for (const Entry& entry : dataset.entries) labels.push_back(entry.label);
+  return labels;
+}
+
 // The .npy file that was read last.
 class ArrayFile {
  public:
@@ -86,7 +92,7 @@ struct Loader::State {
         transforms(list),
         options(chosen),
         sampler(dataset.entries.size(), options.batching, options.batch_size, options.shard, options.seed,
-                options.drop_last),
+                options.drop_last, options.balanced ? labels_of(dataset) : std::vector<std::int64_t>()),
         is_broken(dataset.entries.size()) {}
 
   // Set once.
@@ -132,7 +138,9 @@ struct Loader::State {
       try {
         Example example = dataset.load(entry);
         // Of the turn, not of the entry: who steps in for another one is not seen twice in the same version.
-        Random random({options.seed.value_or(0), of.number, order[piece.turn % order.size()]});
+        const std::size_t turn = piece.turn % order.size();
+        Random random({options.seed.value_or(0), of.number,
+                       of.has_repeats ? order.size() + turn : static_cast<std::size_t>(order[turn])});
         transforms.apply_to_pixels(example, random);
         piece.example = std::move(example);
         piece.random = random;

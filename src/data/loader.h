@@ -17,6 +17,7 @@ struct LoaderOptions {
   std::optional<std::uint64_t> seed = {};  // of order and chance; none: in the order of the data set
   Shard shard = {};
   bool drop_last = true;  // data/sampler.h says what becomes of what is left over
+  bool balanced = false;  // with full batches and a seed: classes come equally often
   int prefetch = 3;       // batches that are made ahead; 0: none is begun before next() is called
 };
 

@@ -34,6 +34,7 @@ enum class Batching {
 struct Epoch {
   std::uint64_t number = 0;
   std::vector<std::uint32_t> order;
+  bool has_repeats = false;  // an entry may have several turns
 };
 
 // Decides which entries are read when: which turns of an epoch make up a batch, and which entry's turn it is.
@@ -43,8 +44,10 @@ class Sampler {
   // `drop_last`: of kFull, what is left over at the end of an epoch, less than a batch of all processes, is
   // left out; otherwise that batch is filled up with the entries that the epoch began with. An Error when
   // there are too few entries for a full batch.
+  // `balanced`: the class of each entry, so that classes have their turn equally often, whatever the number
+  // of their entries, with a seed; an epoch stays as long as it is. None: each entry has one turn.
   Sampler(std::size_t entries, Batching batching, int batch_size, Shard shard,
-          std::optional<std::uint64_t> seed, bool drop_last);
+          std::optional<std::uint64_t> seed, bool drop_last, const std::vector<std::int64_t>& balanced = {});
 
   Epoch epoch(std::uint64_t number) const;
   std::int64_t batches() const { return batches_; }  // of this process, in an epoch
@@ -57,6 +60,7 @@ class Sampler {
   Batching batching_;
   Shard shard_;
   std::optional<std::uint64_t> seed_;
+  std::vector<std::vector<std::uint32_t>> classes_;  // the entries of each, where they are balanced
 };
 
 }  // namespace octet

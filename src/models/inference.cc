@@ -1,5 +1,7 @@
 #include "models/inference.h"
 
+#include <fmt/format.h>
+
 #include "passes/passes.h"
 
 namespace octet::models {
@@ -10,7 +12,10 @@ void to_inference(Graph& graph, bool softmax) {
   if (softmax) {
     ValueId& output = graph.outputs.at(0);
     const Value& scores = graph.value(output);
-    ValueId probabilities = graph.add_value("softmax_0", scores.dtype, Shape(scores.shape));
+    int number = 0;  // the graph of an inference model knows the name of the softmax that it had
+    while (graph.find_value(fmt::format("softmax_{}", number)) != kNoValue) ++number;
+    ValueId probabilities =
+        graph.add_value(fmt::format("softmax_{}", number), scores.dtype, Shape(scores.shape));
     graph.nodes.push_back({.op = "softmax",
                            .inputs = {output},
                            .outputs = {probabilities},

@@ -19,6 +19,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view kOctet = "octet";  // the entry of *.pdopt that Paddle does not know
+constexpr std::string_view kSinceBest = "since_best";
 
 StateDict parameters_of(const Graph& graph, const CheckpointNames& names) {
   if (!names.model.empty())
@@ -42,6 +43,11 @@ std::map<std::string, std::string> variable_names(const Graph& graph, const Chec
 std::string variable_of(const std::map<std::string, std::string>& variables, const std::string& name) {
   const auto found = variables.find(name);
   return found == variables.end() ? name : found->second;
+}
+
+// The entry of *.pdopt with a weight to go on with, where *.pdparams has its average.
+std::string trained_name(const std::map<std::string, std::string>& variables, const Weight& weight) {
+  return variable_of(variables, weight.name) + "_trained_0";
 }
 
 // FNV-1a over the parameters: ties the two files of a checkpoint together.
@@ -115,7 +121,8 @@ fs::path newest_whole_epoch(const fs::path& folder) {
 }  // namespace
 
 void save_checkpoint(const fs::path& folder, const std::vector<std::string>& stems, const Network& network,
-                     Optimizer& optimizer, const Position& position, const CheckpointNames& names) {
+                     Optimizer& optimizer, const Position& position, const CheckpointNames& names,
+                     const std::vector<Weight>& trained) {
   const Graph graph = network.bake();
   StateDict parameters = parameters_of(quant::float_graph(graph), names);
   quant::write_fake_quant(graph, parameters);
@@ -136,15 +143,20 @@ void save_checkpoint(const fs::path& folder, const std::vector<std::string>& ste
                   {Tensor::of<float>({1}, {power})});
     }
   }
+  for (const Weight& weight : trained)
+    state.set(trained_name(variables, weight), {from_torch(weight.tensor)});
   state.set("LR_Scheduler",
             {dictionary({{"last_epoch", position.epoch}, {"last_lr", position.learning_rate}})});
-  state.set(kOctet, {dictionary({{"epoch", position.epoch},
-                                 {"iteration", position.iteration},
-                                 {"steps", optimizer.steps_done},
-                                 {"best", position.best},
-                                 {"loss_scale", position.loss_scale},
-                                 {"good_steps", std::int64_t{position.good_steps}},
-                                 {"parameters", fingerprint(parameters)}})});
+  StateMap octet = dictionary({{"epoch", position.epoch},
+                               {"iteration", position.iteration},
+                               {"steps", optimizer.steps_done},
+                               {"best", position.best},
+                               {"loss_scale", position.loss_scale},
+                               {"good_steps", std::int64_t{position.good_steps}},
+                               {"parameters", fingerprint(parameters)}});
+  if (position.since_best > 0)
+    octet.entries.push_back({{std::string(kSinceBest)}, {std::int64_t{position.since_best}}});
+  state.set(kOctet, {std::move(octet)});
   AtomicFiles files;
   for (const std::string& stem : stems) {
     add_state_dict(files, folder / (stem + ".pdparams"), parameters);
@@ -192,7 +204,7 @@ bool load_parameters(Graph& graph, const StateDict& state, const fs::path& path,
   return false;
 }
 
-Position load_optimizer(const fs::path& parameters, const Network& network, Optimizer& optimizer,
+Position load_optimizer(const fs::path& parameters, Network& network, Optimizer& optimizer,
                         const CheckpointNames& names) {
   const fs::path path = optimizer_file(parameters);
   const StateDict state = load_state_dict(path);
@@ -213,6 +225,10 @@ Position load_optimizer(const fs::path& parameters, const Network& network, Opti
       part.copy_(view_in_torch(*tensor));
     }
   }
+  for (auto* all : {&network.parameters(), &network.statistics()})
+    for (Weight& weight : *all)
+      if (const Tensor* tensor = state.find(trained_name(variables, weight)))
+        weight.tensor.copy_(view_in_torch(*tensor));
   Position position;
   const StateMap* octet = octet_entry(state);
   if (!octet)
@@ -222,6 +238,8 @@ Position load_optimizer(const fs::path& parameters, const Network& network, Opti
   position.best = entry<double>(*octet, "best", path);
   position.loss_scale = entry<double>(*octet, "loss_scale", path);
   position.good_steps = static_cast<int>(entry<std::int64_t>(*octet, "good_steps", path));
+  if (octet->find(kSinceBest))
+    position.since_best = static_cast<int>(entry<std::int64_t>(*octet, kSinceBest, path));
   optimizer.steps_done = entry<std::int64_t>(*octet, "steps", path);
   return position;
 }

@@ -16,6 +16,7 @@ struct Position {
   double learning_rate = 0;    // of that batch
   double loss_scale = 1;
   int good_steps = 0;  // since the loss scale changed
+  int since_best = 0;  // evaluations, where a run ends after so many
 };
 
 // Which network a checkpoint is of. `model` is one of the zoo's, or "": an imported one, whose parameters
@@ -26,10 +27,11 @@ struct CheckpointNames {
 };
 
 // Writes STEM.pdparams and STEM.pdopt for each of the stems, together: who loads one of them after a run was
-// killed has all of the checkpoint or all of the one before.
+// killed has all of the checkpoint or all of the one before. `trained` is the weights to go on with, where
+// the network has others, averages, at the moment; *.pdopt has them.
 void save_checkpoint(const std::filesystem::path& folder, const std::vector<std::string>& stems,
                      const Network& network, Optimizer& optimizer, const Position& position,
-                     const CheckpointNames& names);
+                     const CheckpointNames& names, const std::vector<Weight>& trained = {});
 
 // Which *.pdparams `path` means: in a folder the first of `preferred` (such as "latest"), elsewhere what
 // models::find_checkpoint finds; a *.pdopt means the file beside it.
@@ -41,9 +43,9 @@ std::filesystem::path find_parameters(const std::filesystem::path& path,
 bool load_parameters(Graph& graph, const StateDict& state, const std::filesystem::path& path,
                      const CheckpointNames& names, bool new_head);
 
-// The rest of a checkpoint, from the *.pdopt beside the *.pdparams: what the optimiser remembers, and the
-// position.
-Position load_optimizer(const std::filesystem::path& parameters, const Network& network, Optimizer& optimizer,
+// The rest of a checkpoint, from the *.pdopt beside the *.pdparams: what the optimiser remembers, the
+// position, and the weights to go on with where *.pdparams has averages.
+Position load_optimizer(const std::filesystem::path& parameters, Network& network, Optimizer& optimizer,
                         const CheckpointNames& names);
 
 // Which checkpoint to resume: `latest` of a folder, or the file that `path` means. If its two files do not

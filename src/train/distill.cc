@@ -208,8 +208,9 @@ class Distiller {
     AtomicFiles files;
     add_model(files, graph, folder,
               {.model_file = options_.save_model_filename, .weights_file = options_.save_params_filename});
-    files.add(folder / "deploy.yaml", write_deploy_yaml(options_.transforms, options_.save_model_filename,
-                                                        options_.save_params_filename));
+    files.add(folder / "deploy.yaml",
+              write_deploy_yaml(options_.transforms, options_.save_model_filename,
+                                options_.save_params_filename, load_class_names(options_.model)));
     files.commit();
     reporter_.line(fmt::format("wrote {} and {}", (folder / options_.save_model_filename).string(),
                                options_.save_params_filename));

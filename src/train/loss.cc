@@ -2,11 +2,33 @@
 
 namespace octet::train {
 
+namespace {
+
+// Of targets that are shares of classes; for one class each it is what libtorch computes for labels.
+at::Tensor soft_cross_entropy(const at::Tensor& output, const at::Tensor& labels, const Mixture& mixture,
+                              const LossOptions& options) {
+  const std::int64_t classes = output.size(1);
+  const at::Tensor others = at::tensor(mixture.labels, at::kLong).to(output.device());
+  at::Tensor targets = at::one_hot(labels, classes).to(at::kFloat) * (1 - mixture.share) +
+                       at::one_hot(others, classes).to(at::kFloat) * mixture.share;
+  const at::Tensor weights =
+      options.class_weights.defined() ? options.class_weights : at::ones_like(output[0]);
+  const at::Tensor total = (targets * weights).sum();
+  if (options.label_smoothing > 0)
+    targets =
+        targets * (1 - options.label_smoothing) + options.label_smoothing / static_cast<double>(classes);
+  return -(targets * weights * at::log_softmax(output, 1)).sum() / total;
+}
+
+}  // namespace
+
 at::Tensor loss_of(Loss loss, const at::Tensor& output, const Batch& batch, const LossOptions& options) {
   switch (loss) {
     case Loss::kCrossEntropy: {
       const at::Tensor labels = at::tensor(batch.labels, at::kLong).to(output.device());
-      return at::cross_entropy_loss(output, labels, {}, at::Reduction::Mean, -100, options.label_smoothing);
+      if (!batch.mixture.labels.empty()) return soft_cross_entropy(output, labels, batch.mixture, options);
+      return at::cross_entropy_loss(output, labels, options.class_weights, at::Reduction::Mean, -100,
+                                    options.label_smoothing);
     }
   }
   check(false, "every loss has a case");

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/glob.h"
+#include "base/nearest.h"
 #include "graph/op_table.h"
 #include "quant/deployable.h"
 #include "quant/fake_quant.h"
@@ -115,12 +117,35 @@ void Network::add_constant(const Node& node, std::size_t slot, std::vector<Weigh
   if (keeps(node, slot)) (is_range ? averages : statistics_).push_back({value.name, id, fixed_[i]});
 }
 
+void Network::freeze(const std::vector<std::string>& globs) {
+  if (globs.empty()) return;
+  std::vector<std::string> names;
+  for (const Weight& weight : parameters_) names.push_back(weight.name);
+  for (const std::string& glob : globs) {
+    bool fits = false;
+    for (Weight& weight : parameters_) {
+      if (!matches(glob, weight.name)) continue;
+      fits = weight.is_frozen = true;
+      weight.tensor.set_requires_grad(false);
+    }
+    if (fits) continue;
+    const std::string meant = nearest(glob, names);
+    fail("--freeze {}: no parameter has such a name; {}", glob,
+         meant.empty() ? fmt::format("there are {}, ..., {}", names.front(), names.back())
+                       : fmt::format("did you mean {}?", meant));
+  }
+  if (std::ranges::all_of(parameters_, &Weight::is_frozen))
+    fail("--freeze {}: nothing is left to train", fmt::join(globs, " "));
+}
+
 at::Tensor Network::batch_norm(const Call& call) {
   const at::Tensor &scale = call.inputs[1], &bias = call.inputs[2], &mean = call.inputs[3],
                    &variance = call.inputs[4];
   const double momentum = 1 - attr<double>(call.node, "momentum"),
                epsilon = attr<double>(call.node, "epsilon");
-  if (!training || freeze_statistics)
+  const int weight = weight_of_[static_cast<std::size_t>(call.node.inputs[1])];
+  const bool is_frozen = weight >= 0 && parameters_[static_cast<std::size_t>(weight)].is_frozen;
+  if (!training || freeze_statistics || is_frozen)
     return at::batch_norm(call.x(), scale, bias, mean, variance, false, momentum, epsilon, true);
   return train::batch_norm(call.x(), scale, bias, mean, variance, momentum, epsilon,
                            sync && sync->size() > 1 ? sync : nullptr);

@@ -16,7 +16,8 @@ struct Weight {
   std::string name;
   ValueId id = kNoValue;
   at::Tensor tensor;
-  bool is_range = false;  // the learned range of a fake_quant node
+  bool is_range = false;   // the learned range of a fake_quant node
+  bool is_frozen = false;  // stays as it is
 };
 
 // A graph on libtorch. Its constants that can be learned, ranges of trained fake_quant nodes included, become
@@ -48,6 +49,9 @@ class Network {
   bool is_quantized() const { return is_quantized_; }
   // Batch norms keep the statistics that they have.
   bool freeze_statistics = false;
+  // The parameters of these names or globs stay as they are from now on, and so do the statistics of batch
+  // norms whose scale is one of them. An Error when one of the globs fits nothing, or all is frozen.
+  void freeze(const std::vector<std::string>& globs);
 
   const Graph& graph() const { return graph_; }
   // The graph with the parameters and statistics as they are now, each a copy.
@@ -60,6 +64,7 @@ class Network {
   const std::vector<Weight>& parameters() const { return parameters_; }
   // Means and variances of batch norms, then moving averages of fake_quant nodes.
   std::vector<Weight>& statistics() { return statistics_; }
+  const std::vector<Weight>& statistics() const { return statistics_; }
 
  private:
   // What is done at a node.

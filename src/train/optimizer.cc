@@ -9,9 +9,16 @@ Optimizer::Optimizer(std::vector<Weight>& parameters, const TrainOptions& option
   check(!parameters.empty(), "a network without parameters is trained");
   std::int64_t total = 0;
   for (const Weight& weight : parameters) {
-    if (!weight.is_range) quantizers_begin_ = total + (weight.tensor.numel() + 15) / 16 * 16;
     offsets_.push_back(total);
+    const std::int64_t begin = total;
     total += (weight.tensor.numel() + 15) / 16 * 16;  // each begins at a cache line
+    if (weight.is_frozen) continue;
+    const bool continues =
+        !pieces_.empty() && pieces_.back().end == begin && pieces_.back().is_range == weight.is_range;
+    if (continues)
+      pieces_.back().end = total;
+    else
+      pieces_.push_back({begin, total, weight.is_range});
   }
   const at::NoGradGuard no_gradients;
   const at::TensorOptions floats = parameters[0].tensor.options().requires_grad(false);
@@ -22,7 +29,7 @@ Optimizer::Optimizer(std::vector<Weight>& parameters, const TrainOptions& option
     at::Tensor place = part_of(values_, i);
     place.copy_(parameter);
     parameter.set_data(place);  // the same tensor for whoever holds it, now in that memory
-    parameter.mutable_grad() = part_of(gradients_, i);
+    if (!parameters[i].is_frozen) parameter.mutable_grad() = part_of(gradients_, i);
   }
   if (options.opt == "sgd") {
     state_["velocity"] = at::zeros_like(values_);
@@ -44,10 +51,9 @@ at::Tensor Optimizer::part_of(const at::Tensor& flat, std::size_t parameter) con
 
 void Optimizer::step(double learning_rate) {
   ++steps_done;
-  step(0, quantizers_begin_, learning_rate, options_.weight_decay);
-  if (quantizers_begin_ < values_.numel())
-    step(quantizers_begin_, values_.numel(), learning_rate * options_.quant.rate_factor,
-         options_.quant.decay);
+  for (const Piece& piece : pieces_)
+    step(piece.begin, piece.end, piece.is_range ? learning_rate * options_.quant.rate_factor : learning_rate,
+         piece.is_range ? options_.quant.decay : options_.weight_decay);
 }
 
 void Optimizer::step(std::int64_t begin, std::int64_t end, double learning_rate, double decay) {

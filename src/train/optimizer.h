@@ -36,7 +36,13 @@ class Optimizer {
   const TrainOptions& options_;
   std::vector<std::int64_t> offsets_;
   at::Tensor values_, gradients_;
-  std::int64_t quantizers_begin_ = 0;  // their parameters stand behind those of the network
+  // Neighbours that are learned in the same way: what is frozen, and what quantizers learn, which stands
+  // behind the network's own parameters, parts them.
+  struct Piece {
+    std::int64_t begin = 0, end = 0;
+    bool is_range = false;
+  };
+  std::vector<Piece> pieces_;
   std::map<std::string, at::Tensor> state_;
 };
 

@@ -67,6 +67,16 @@ struct TrainOptions {
   int warmup_iters = 0;  // in place of warmup_epochs, from warmup_start_lr
   double warmup_start_lr = 0;
   double label_smoothing = 0;
+  bool auto_class_weights = false;         // in the loss: by how rare a class is,
+  std::vector<double> class_weights = {};  // or these; none: all alike
+  bool balanced_sampling = false;          // classes come equally often
+  double mixup = 0, cutmix = 0;            // data/mix.h says what they are; 0: off
+  int accumulate = 1;                      // batches of one step of the optimiser
+  double clip_grad_norm = 0;               // 0: gradients are not clipped
+  bool use_ema = false;                    // averages of the weights are evaluated and saved
+  double ema_decay = 0.9998;
+  std::vector<std::string> freeze = {};  // names or globs of parameters that stay as they are
+  int early_stop_intervals = 0;          // evaluations without a better result; 0: any number
   std::uint64_t seed = 0;
 
   Transforms train_transforms = {}, val_transforms = {};
@@ -74,6 +84,8 @@ struct TrainOptions {
 
   int print_freq = 10;
   bool use_vdl = false;
+  bool use_tensorboard = false;
+  bool per_class = false;  // with test_only: a table of the classes
 
   std::string recipe = {};  // the document that says all this, which is kept beside the checkpoints
 

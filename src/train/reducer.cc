@@ -103,8 +103,9 @@ Reducer::Reducer(std::vector<Weight>& parameters, Optimizer& optimizer, std::uni
     if (pieces.empty() || pieces.back().end - pieces.back().begin >= kPieceFloats)
       pieces.push_back({.begin = end, .end = end});
     pieces.back().begin = end = optimizer.offset(i);
-    ++pieces.back().parameters;
     state_->piece_of[i] = pieces.size() - 1;
+    if (parameters[i].is_frozen) continue;
+    ++pieces.back().parameters;
     torch::autograd::impl::set_post_acc_grad_hooks(
         parameters[i].tensor, std::make_unique<TellReady>([state = std::weak_ptr(state_), i] {
           if (auto alive = state.lock()) alive->gradient_ready(i);

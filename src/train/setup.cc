@@ -1,9 +1,11 @@
 #include "train/setup.h"
 
+#include "base/journal.h"
 #include "formats/format.h"
 #include "models/inference_model.h"
 #include "models/models.h"
 #include "models/names.h"
+#include "models/new_head.h"
 #include "quant/fake_quant.h"
 #include "train/device.h"
 
@@ -31,6 +33,36 @@ Graph build_graph(const TrainOptions& options, const StateDict& state, const fs:
   return graph;
 }
 
+// An inference model, for as many classes as the options say, or else the checkpoint or the model itself.
+Graph import_graph(const TrainOptions& options, const StateDict& state, const fs::path& weights,
+                   const CheckpointNames& names) {
+  Graph graph = models::load_inference_model(options.model_dir).graph;
+  const std::int64_t saved = models::num_classes_of(graph, state);
+  const std::int64_t classes = options.num_classes > 0 ? options.num_classes : saved;
+  const bool is_continued = !options.resume.empty() || options.test_only;
+  if (!weights.empty() && is_continued && classes != saved)
+    fail("{}: it has {} classes, and --num-classes is {}; begin a new run with --pretrained",
+         weights.string(), saved, classes);
+  if (!weights.empty()) {
+    models::fit_head(graph, saved, options.seed, options.model_dir);
+    load_parameters(graph, state, weights, names, false);
+  }
+  models::fit_head(graph, classes, options.seed, options.model_dir);
+  return graph;
+}
+
+Graph load_graph(const TrainOptions& options, const StateDict& state, const fs::path& weights,
+                 std::int64_t classes, const CheckpointNames& names, Reporter& reporter) try {
+  return options.model_dir.empty() ? build_graph(options, state, weights, classes, names, reporter)
+                                   : import_graph(options, state, weights, names);
+} catch (const Error& error) {
+  if (options.resume.empty() || error.kind() != Error::Kind::kUser ||
+      file_exists(weights.parent_path() / "recipe.yaml"))
+    throw;
+  fail("{}; there is no recipe.yaml beside it, so give the flags of that run again: --model, --width, ...",
+       error.what());
+}
+
 }  // namespace
 
 CheckpointNames names_of(const TrainOptions& options) {
@@ -43,17 +75,34 @@ TrainingData open_data(const TrainOptions& options, const Comm& comm, int worker
   data.validation = open_dataset(path, "val");
   if (!data.validation.has_labels()) fail("{}: the pictures to evaluate on have no labels", path);
   data.classes = data.validation.class_count();
+  data.class_names = data.validation.classes;
   if (options.test_only) return data;
   Dataset training = open_dataset(options.data_path, "train");
   check_same_classes(training, data.validation);
   data.classes = std::max(data.classes, training.class_count());
+  if (!training.classes.empty()) data.class_names = training.classes;
   data.loader = std::make_unique<Loader>(std::move(training), options.train_transforms,
                                          LoaderOptions{.batching = Batching::kFull,
                                                        .batch_size = options.batch_size,
                                                        .workers = workers,
                                                        .seed = options.seed,
-                                                       .shard = {comm.rank(), comm.size()}});
+                                                       .shard = {comm.rank(), comm.size()},
+                                                       .balanced = options.balanced_sampling});
   return data;
+}
+
+at::Tensor class_weights_of(const TrainOptions& options, const Dataset& training, std::int64_t classes) {
+  if (!options.class_weights.empty() && std::ssize(options.class_weights) != classes)
+    fail("--class-weights: there are {} weights, and the network has {} classes",
+         options.class_weights.size(), classes);
+  if (!options.class_weights.empty()) return at::tensor(options.class_weights, at::kFloat);
+  if (!options.auto_class_weights) return {};
+  std::vector<double> counts(static_cast<std::size_t>(classes)), weights(counts.size(), 1);
+  for (const Entry& entry : training.entries) ++counts.at(static_cast<std::size_t>(entry.label));
+  const auto seen = static_cast<double>(std::ranges::count_if(counts, [](double n) { return n > 0; }));
+  for (std::size_t c = 0; c < counts.size(); ++c)
+    if (counts[c] > 0) weights[c] = static_cast<double>(training.entries.size()) / (seen * counts[c]);
+  return at::tensor(weights, at::kFloat);
 }
 
 Start build_network(const TrainOptions& options, std::int64_t classes, at::Device device, const Comm& comm,
@@ -66,13 +115,7 @@ Start build_network(const TrainOptions& options, std::int64_t classes, at::Devic
     weights = find_parameters(options.pretrained, {"best", "latest"});
   StateDict state;
   if (!weights.empty()) state = load_state_dict(weights);
-  Graph graph;
-  if (options.model_dir.empty()) {
-    graph = build_graph(options, state, weights, classes, names, reporter);
-  } else {
-    graph = models::load_inference_model(options.model_dir).graph;
-    if (!weights.empty()) load_parameters(graph, state, weights, names, false);
-  }
+  Graph graph = load_graph(options, state, weights, classes, names, reporter);
   const std::int64_t scores = graph.value(graph.outputs.at(0)).shape.back();
   if (scores >= 0 && scores < classes)
     fail("{}: the data has {} classes, and the network {}; give --num-classes {}", options.data_path, classes,

@@ -16,6 +16,13 @@ void TrainingLog::start_curves() {
     curves_ = std::make_unique<VisualDLWriter>(options_.output_dir, options_.resume.empty()
                                                                         ? VisualDLWriter::Mode::kNew
                                                                         : VisualDLWriter::Mode::kContinue);
+  if (options_.use_tensorboard && comm_.rank() == 0)
+    events_ = std::make_unique<TensorBoardWriter>(options_.output_dir);
+}
+
+void TrainingLog::add_scalar(const std::string& tag, std::int64_t step, double value) {
+  if (curves_) curves_->add_scalar(tag, step, value);
+  if (events_) events_->add_scalar(tag, step, value);
 }
 
 void TrainingLog::say(const std::string& line) const {
@@ -58,21 +65,31 @@ void TrainingLog::print(const Place& place, double learning_rate) {
                   place.epoch, place.iteration, results, learning_rate, loss, sums_.reader_seconds / steps,
                   sums_.seconds / steps, n / steps, speed));
   start_anew();
-  if (!curves_) return;
-  curves_->add_scalar("train/loss", place.number, loss);
-  for (const MetricRow& row : rows)
-    curves_->add_scalar(fmt::format("train/{}", row.tag), place.number, row.value);
-  curves_->add_scalar("train/lr", place.number, learning_rate);
-  curves_->add_scalar("train/images_per_second", place.number, speed);
+  add_scalar("train/loss", place.number, loss);
+  for (const MetricRow& row : rows) add_scalar(fmt::format("train/{}", row.tag), place.number, row.value);
+  add_scalar("train/lr", place.number, learning_rate);
+  add_scalar("train/images_per_second", place.number, speed);
 }
 
-void TrainingLog::evaluated(const Metric& metric, std::int64_t epoch) {
+void TrainingLog::evaluated(const Evaluation& evaluation, std::int64_t epoch) {
+  const std::vector<MetricRow> rows = evaluation.metric->rows();
   std::string line = " *";
-  for (const MetricRow& row : metric.rows()) line += fmt::format(" {} {:.4f}", row.title, row.value);
-  say(line);
-  if (!curves_) return;
-  for (const MetricRow& row : metric.rows())
-    curves_->add_scalar(fmt::format("eval/{}", row.tag), epoch, row.value);
+  for (const MetricRow& row : rows) line += fmt::format(" {} {:.4f}", row.title, row.value);
+  say(line + fmt::format(" loss {:.4f}", evaluation.loss));
+  for (const MetricRow& row : rows) add_scalar(fmt::format("eval/{}", row.tag), epoch, row.value);
+  add_scalar("eval/loss", epoch, evaluation.loss);
+  const std::int64_t only = evaluation.confusion.only_answer();
+  if (only < 0 || comm_.rank() != 0) return;
+  const auto name =
+      only < std::ssize(class_names) ? class_names[static_cast<std::size_t>(only)] : std::to_string(only);
+  reporter_.warning(fmt::format(
+      "the network takes every picture that it is evaluated on for class {}, and they are of several", name));
+}
+
+void TrainingLog::per_class(const Confusion& confusion, const std::string& title, std::int64_t worst) {
+  std::string table = per_class_table(confusion, class_names, worst);
+  table.pop_back();  // the end of the line
+  say(title + "\n" + table);
 }
 
 void TrainingLog::pictures(const Batch& batch, std::int64_t epoch) {

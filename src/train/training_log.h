@@ -4,14 +4,16 @@
 #include "base/reporter.h"
 #include "comm/comm.h"
 #include "data/loader.h"
+#include "report/tensorboard.h"
 #include "report/visualdl.h"
 #include "tasks/task.h"
+#include "train/evaluate.h"
 #include "train/options.h"
 
 namespace octet::train {
 
 // What a run says while it goes on: a line every print_freq steps, with means since the last one, and the
-// result of each evaluation; the same as curves for VisualDL where that is wanted. The first process speaks
+// result of each evaluation; the same as curves where that is wanted. The first process speaks
 // for all.
 class TrainingLog {
  public:
@@ -35,11 +37,16 @@ class TrainingLog {
   bool is_due(const Place& place) const { return place.iteration % options_.print_freq == 0; }
   void print(const Place& place, double learning_rate);
   void pictures(const Batch& batch, std::int64_t epoch);  // the first ones, as the network sees them
-  void evaluated(const Metric& metric, std::int64_t epoch);
+  void evaluated(const Evaluation& evaluation, std::int64_t epoch);
+  // A table of the classes, or of the `worst` ones.
+  void per_class(const Confusion& confusion, const std::string& title, std::int64_t worst = 0);
   void say(const std::string& line) const;
-  void start_curves();  // for VisualDL, if the options want them
+  void start_curves();  // for VisualDL and TensorBoard, if the options want them
+  std::vector<std::string> class_names = {};
 
  private:
+  void add_scalar(const std::string& tag, std::int64_t step, double value);
+
   const TrainOptions& options_;
   Comm& comm_;
   Reporter& reporter_;
@@ -48,6 +55,7 @@ class TrainingLog {
   std::unique_ptr<Metric> metric_;
   std::int64_t steps_ = 0;
   std::unique_ptr<VisualDLWriter> curves_;
+  std::unique_ptr<TensorBoardWriter> events_;
 };
 
 }  // namespace octet::train

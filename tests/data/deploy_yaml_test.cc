@@ -44,6 +44,33 @@ TEST(DeployYaml, ReadsBackWhatItWrote) {
   EXPECT_EQ(load_deploy_yaml(dir.path()), evaluation_transforms());
 }
 
+TEST(DeployYaml, NamesOfClassesComeBack) {
+  TempDir dir;
+  const std::vector<std::string> names = {"cat", "no: 1", "0", "\xc3\xa4 \"b\"\n", ""};
+  write_file(dir / "deploy.yaml", write_deploy_yaml(evaluation_transforms(), "", "", names));
+  EXPECT_EQ(load_class_names(dir.path()), names);
+  EXPECT_EQ(load_class_names(dir / "inference.pdmodel"), names);
+  EXPECT_EQ(load_deploy_yaml(dir.path()), evaluation_transforms());
+  write_file(dir / "deploy.yaml", write_deploy_yaml(evaluation_transforms()));
+  EXPECT_TRUE(load_class_names(dir.path()).empty());
+  EXPECT_TRUE(load_class_names(dir / "nowhere/model").empty());
+}
+
+TEST(DeployYaml, BadNamesOfClassesAreErrorsWithTheLine) {
+  const auto problem = [](const std::string& text) -> std::string {
+    try {
+      read_class_names(text, "deploy.yaml");
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "no error";
+  };
+  EXPECT_THAT(problem("Deploy: {}\nclass_names: cat"), StartsWith("deploy.yaml:2: class_names needs a list"));
+  EXPECT_THAT(problem("class_names:\n  - cat\n  - [dog]"),
+              StartsWith("deploy.yaml:3: a name in class_names"));
+  EXPECT_THAT(problem("class_names: ["), HasSubstr("not a YAML file"));
+}
+
 TEST(DeployYaml, LooksLikeThis) {
   TempDir dir;
   write_file(dir / "deploy.yaml",

@@ -151,6 +151,25 @@ TEST(TrainSchedule, WarmUpReachesTheRateAndTheRestFollows) {
 }
 
 // A resumed run may go past the epochs that it was planned for.
+// A step of several batches has the learning rate of one with a batch so many times as large.
+TEST(TrainSchedule, CountsStepsOfTheOptimiser) {
+  for (const char* schedule : {"step", "cosine", "poly"}) {
+    TrainOptions large;
+    large.epochs = 4;
+    large.lr_schedule = schedule;
+    large.lr_step_size = 2;
+    large.warmup_epochs = 0.75;
+    TrainOptions small = large;
+    small.accumulate = 3;
+    for (std::int64_t step = 0; step < 16; ++step)
+      for (std::int64_t part = 0; part < 3; ++part)
+        EXPECT_DOUBLE_EQ(learning_rate(small, 3 * step + part, 12), learning_rate(large, step, 4)) << step;
+    // Of ten batches the last step of an epoch has one.
+    EXPECT_DOUBLE_EQ(learning_rate(small, 9, 10), learning_rate(large, 3, 4));
+    EXPECT_DOUBLE_EQ(learning_rate(small, 10, 10), learning_rate(large, 4, 4));
+  }
+}
+
 TEST(TrainSchedule, StaysANumberBehindTheEnd) {
   for (const char* schedule : {"step", "cosine", "poly"}) {
     for (const double warm_up : {0.0, 2.0, 20.0}) {
