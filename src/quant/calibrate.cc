@@ -8,7 +8,7 @@
 
 namespace octet::quant {
 
-constexpr const char* kFormat = "octet calibration 2";
+constexpr const char* kFormat = "octet calibration 3";
 
 void Calibration::merge(const Calibration& other) {
   for (const auto& [name, statistics] : other.tensors) tensors[name].merge(statistics);
