@@ -7,16 +7,18 @@
 
 namespace octet::cli {
 
-// `--resize-size`, `--crop-size`, `--interpolation`, `--mean`, `--std` of every command that reads pictures.
+// `--transforms`, `--resize-size`, `--crop-size`, `--interpolation`, `--mean`, `--std` of every command that
+// reads pictures.
 struct PreprocessFlags {
   PreprocessOverrides overrides;
+  std::string transforms;  // a file, or the list itself
   std::optional<std::string> interpolation;
 };
 
 void add_preprocess_flags(Args& args, PreprocessFlags* flags);
 
-// These transforms, or else those in the deploy.yaml of the model, or the usual ones, with what the flags
-// change.
+// Those of `--transforms`, or these, or else those in the deploy.yaml of the model, or the usual ones, with
+// what the flags change.
 Transforms transforms_of(const PreprocessFlags& flags, const std::string& model_path,
                          const Transforms& given = {});
 

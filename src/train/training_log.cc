@@ -78,6 +78,7 @@ void TrainingLog::evaluated(const Metric& metric, std::int64_t epoch) {
 void TrainingLog::pictures(const Batch& batch, std::int64_t epoch) {
   if (!curves_) return;
   constexpr std::int64_t kPictures = 4;
+  if (batch.pixels.dim(1) != Image::kChannels) return;
   const int size = options_.img_size;
   const Normalize& colors = *find<Normalize>(options_.train_transforms);
   const auto plane = static_cast<std::size_t>(size) * static_cast<std::size_t>(size);
