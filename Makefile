@@ -100,9 +100,12 @@ fuzz: setup
 	@$(BUILD) fuzz
 	@fuzz/run $(SECONDS)
 
-## make install      into PREFIX, /usr/local unless given
+## make install      into PREFIX, /usr/local unless given; WITH_LIBTORCH=1: with libtorch's libraries (450 MB)
 install: build
 	@cmake --install build/release --prefix $(PREFIX)
+ifdef WITH_LIBTORCH
+	@cmake --install build/release --prefix $(PREFIX) --component libtorch
+endif
 
 ## make clean        removes build/
 clean:

@@ -7,6 +7,19 @@ install(TARGETS octet_vision EXPORT octetVisionTargets)
 if(TARGET octet_mpi)
   install(TARGETS octet_mpi LIBRARY DESTINATION lib/octet)
 endif()
+if(TARGET octet_train)
+  install(TARGETS octet_train)
+  # What of libtorch and the packages beside it is loaded, for who asks: `make install WITH_LIBTORCH=1`.
+  cmake_path(GET OCTET_LIBTORCH PARENT_PATH packages)
+  install(CODE "file(GET_RUNTIME_DEPENDENCIES EXECUTABLES \"$<TARGET_FILE:octet_train>\"
+      RESOLVED_DEPENDENCIES_VAR found UNRESOLVED_DEPENDENCIES_VAR ignored)
+    foreach(library IN LISTS found)
+      if(library MATCHES \"^${packages}/\")
+        file(INSTALL DESTINATION \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/lib/octet\" TYPE SHARED_LIBRARY
+          FOLLOW_SYMLINK_CHAIN FILES \"\${library}\")
+      endif()
+    endforeach()" COMPONENT libtorch EXCLUDE_FROM_ALL)
+endif()
 install(DIRECTORY include/octet DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
 

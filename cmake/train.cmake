@@ -11,7 +11,7 @@ target_compile_options(octet_libtorch INTERFACE
   "SHELL:-idirafter ${OCTET_LIBTORCH}/include" "SHELL:-idirafter ${OCTET_LIBTORCH}/include/torch/csrc/api/include")
 target_link_libraries(octet_libtorch INTERFACE ${OCTET_LIBTORCH}/lib/libtorch_cpu.so ${OCTET_LIBTORCH}/lib/libc10.so)
 # What libtorch itself needs stands in other packages, which its own paths find when it is loaded.
-target_link_options(octet_libtorch INTERFACE -Wl,--allow-shlib-undefined -Wl,-rpath,${OCTET_LIBTORCH}/lib)
+target_link_options(octet_libtorch INTERFACE -Wl,--allow-shlib-undefined)
 if(OCTET_CUDA)
   # --no-as-needed: nothing refers to it by name; its kernels register themselves when it is loaded.
   target_link_options(octet_libtorch INTERFACE -Wl,--no-as-needed)
@@ -40,7 +40,9 @@ target_precompile_headers(octet_training PRIVATE src/train/torch.h)
 target_compile_options(octet_training PRIVATE -fPIE)
 
 add_executable(octet_train src/programs/octet_train.cc)
-set_target_properties(octet_train PROPERTIES OUTPUT_NAME octet-train)
+# Installed, it looks beside itself first: `make install WITH_LIBTORCH=1` puts the libraries there.
+set_target_properties(octet_train PROPERTIES OUTPUT_NAME octet-train
+  INSTALL_RPATH "$ORIGIN/../lib/octet;${OCTET_LIBTORCH}/lib")
 target_link_libraries(octet_train PRIVATE octet_training)
 if(OCTET_CUDA)
   target_compile_definitions(octet_cli PRIVATE OCTET_CUDA)

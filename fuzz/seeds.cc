@@ -12,6 +12,7 @@
 #include "graph/builder.h"
 #include "quant/calibrate.h"
 #include "support/idx_files.h"
+#include "support/npz.h"
 #include "support/pickle_samples.h"
 #include "support/pictures.h"
 #include "support/temp_dir.h"
@@ -36,6 +37,11 @@ Inputs npy() {
   transposed.replace(transposed.find("False"), 5, "True ");
   inputs.push_back(transposed);
   return inputs;
+}
+
+Inputs npzs() {
+  const Tensor small = Tensor::of<float>({2}, {1, 2}), number = Tensor::of<std::int64_t>({}, {-1});
+  return {make_npz({{"x", small}}), make_npz({{"x", small}, {"n", number}}, true)};
 }
 
 Inputs pickles() {
@@ -133,6 +139,7 @@ struct Row {
 };
 // A new target gets a row here.
 constexpr Row kRows[] = {{"npy_fuzz", npy},
+                         {"npz_fuzz", npzs},
                          {"pickle_fuzz", pickles},
                          {"pdmodel_fuzz", models},
                          {"jpeg_fuzz", jpegs},

@@ -71,7 +71,7 @@ class TensorHandle {
   virtual const std::string& name() const = 0;
   virtual DType type() const = 0;
   virtual std::vector<std::int64_t> shape() const = 0;
-  std::int64_t size() const;  // the number of elements
+  virtual std::int64_t size() const = 0;  // the number of elements; of an output, once run() has been called
 
   // Inputs: the shape of the next run.
   virtual void reshape(const std::vector<std::int64_t>& shape) = 0;

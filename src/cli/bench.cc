@@ -154,16 +154,18 @@ std::string percent(double share) {
 }
 
 void print_table(const std::vector<Subject>& subjects, const Roofline& roofline) {
+  const bool has_ratio = subjects.size() > 1;
   say("| model | precision | input | min ms | median ms | p99 ms | GMAC | GMAC/s | of the limit | peak "
-      "memory "
-      "|\n");
-  say("|---|---|---|--:|--:|--:|--:|--:|--:|--:|\n");
+      "memory |{}\n",
+      has_ratio ? " first / this |" : "");
+  say("|---|---|---|--:|--:|--:|--:|--:|--:|--:|{}\n", has_ratio ? "--:|" : "");
+  const double first_ms = summarize(subjects.front(), roofline).min_ms;
   for (const Subject& subject : subjects) {
     Summary s = summarize(subject, roofline);
-    say("| {} | {} | {} | {:.3f} | {:.3f} | {:.3f} | {:.4f} | {:.1f} | {} | {} |\n", printable(subject.path),
-        subject.precision, input_text(subject), s.min_ms, s.median_ms, s.p99_ms,
+    say("| {} | {} | {} | {:.3f} | {:.3f} | {:.3f} | {:.4f} | {:.1f} | {} | {} |{}\n",
+        printable(subject.path), subject.precision, input_text(subject), s.min_ms, s.median_ms, s.p99_ms,
         1e-9 * static_cast<double>(subject.macs), s.gmacs, percent(s.share),
-        format_bytes(subject.peak_bytes()));
+        format_bytes(subject.peak_bytes()), has_ratio ? fmt::format(" {:.2f} |", first_ms / s.min_ms) : "");
   }
 }
 
@@ -233,6 +235,8 @@ void write_json(const std::string& file, const std::vector<Subject>& subjects, c
                  {"inputs", shapes},
                  {"macs", subject.macs},
                  {"share_of_limit", s.share}};
+    if (subjects.size() > 1)
+      json["first_over_this"] = summarize(subjects.front(), roofline).min_ms / s.min_ms;
     for (const StepTime& step : subject.steps)
       json["layers"].push_back({{"name", step.name},
                                 {"op", step.op},
@@ -297,7 +301,8 @@ std::function<int()> declare_bench(Args& args) {
   args.note(
       "GMAC/s are 10^9 multiply-adds of convolutions and matrix products in a second of the fastest run; the "
       "limit is what this machine reaches without touching memory, measured before. Peak memory is that of "
-      "inputs, outputs and the memory plan. The inputs are random numbers, always the same.");
+      "inputs, outputs and the memory plan. Of several models the last column says how many times as fast as "
+      "the first each is, by the fastest runs. The inputs are random numbers, always the same.");
   args.example("octet bench --model mobilenet_v3_small");
   args.example("octet bench --model float_model --model int8_model --threads 1 --runs 200 --json times.json");
   args.example("octet bench --model det --input 1x3x640x640 --profile");

@@ -7,9 +7,11 @@
 #include "base/file.h"
 #include "base/progress.h"
 #include "base/threads.h"
+#include "cli/array_batches.h"
 #include "cli/command.h"
 #include "cli/model_flags.h"
 #include "cli/output.h"
+#include "cli/output_comparison.h"
 #include "cli/picture_model.h"
 #include "cli/preprocess_flags.h"
 #include "cli/stopwatch.h"
@@ -28,6 +30,7 @@ struct Options {
   ModelFlags model;
   ModelFlags baseline;  // without a path: none
   std::string data_dir;
+  std::vector<std::string> inputs;  // as given: [NAME=]FILE
   int batch_size = 32;
   std::optional<int> batch_num;
   PreprocessFlags preprocess;
@@ -51,12 +54,12 @@ std::uint64_t bytes_on_disk(const ModelFlags& model) {
 // A model, what it answered so far and how long that took.
 struct Subject {
   Subject(const ModelFlags& flags, const Config& config, const Task& task, ThreadPool& pool)
-      : model(flags, config, task, pool), disk_bytes(bytes_on_disk(flags)), metric(task.metric()) {}
+      : model(flags, config, pool), disk_bytes(bytes_on_disk(flags)), metric(task.metric()) {}
 
   double ms() const { return time.ms() / static_cast<double>(images); }  // a picture
   double agreement() const { return static_cast<double>(agreed) / static_cast<double>(decisions); }
 
-  PictureModel model;
+  ModelRunner model;
   std::uint64_t disk_bytes;
   Stopwatch time;  // of the runs alone
   std::unique_ptr<Metric> metric;
@@ -75,18 +78,17 @@ class Evaluation {
   }
 
   int run() {
-    Dataset dataset = open_dataset(options_.data_dir, "val");
-    has_labels_ = dataset.has_labels();
-    if (!has_labels_ && !has_baseline())
-      fail(
-          "{}: no labels to hold the answers against; give a folder with one folder per class, a list with "
-          "lines of "
-          "`path label`, or another model as --baseline",
-          options_.data_dir);
-    highest_ = *std::ranges::max_element(dataset.entries, {}, &Entry::label);
-    folders_ = dataset.classes.size();
-    class_names_ = dataset.classes.empty() ? load_class_names(options_.model.path) : dataset.classes;
-    read(std::move(dataset));
+    const std::vector<TensorInfo> inputs = model().model.model().inputs();
+    if (options_.data_dir.empty() && options_.inputs.empty())
+      fail("--data-dir is required, or with a baseline --input, an array for each input of the model");
+    if (!options_.data_dir.empty() && !options_.inputs.empty()) fail("give either --data-dir or --input");
+    if (!options_.inputs.empty())
+      compare_arrays({bind_files("--input", options_.inputs, inputs, *model().model.model().graph()), inputs,
+                      options_.batch_size});
+    else if (ArrayBatches::are_in(options_.data_dir, inputs))
+      compare_arrays({options_.data_dir, inputs, options_.batch_size});
+    else
+      evaluate_pictures();
     if (has_baseline()) print_table();
     print_end();
     if (options_.per_class) write_output(per_class_table(confusion_, class_names_));
@@ -100,6 +102,34 @@ class Evaluation {
  private:
   bool has_baseline() const { return !options_.baseline.path.empty(); }
   const Subject& model() const { return subjects_.back(); }
+
+  // Arrays have no labels.
+  void compare_arrays(ArrayBatches batches) {
+    if (!has_baseline()) fail("arrays have no labels; give another model to compare with, as --baseline");
+    is_task_ = false;
+    const std::int64_t most = options_.batch_num.value_or(std::numeric_limits<int>::max());
+    for (std::int64_t id = 0; id < most; ++id) {
+      const std::optional<std::vector<Tensor>> inputs = batches.next();
+      if (!inputs) break;
+      compare(run_all(*inputs, examples_in(*inputs)));
+    }
+  }
+
+  void evaluate_pictures() {
+    for (const Subject& subject : subjects_) check_takes_pictures(subject.model, task_);
+    Dataset dataset = open_dataset(options_.data_dir, "val");
+    has_labels_ = dataset.has_labels();
+    if (!has_labels_ && !has_baseline())
+      fail(
+          "{}: no labels to hold the answers against; give a folder with one folder per class, a list with "
+          "lines of "
+          "`path label`, or another model as --baseline",
+          options_.data_dir);
+    highest_ = *std::ranges::max_element(dataset.entries, {}, &Entry::label);
+    folders_ = dataset.classes.size();
+    class_names_ = dataset.classes.empty() ? load_class_names(options_.model.path) : dataset.classes;
+    read(std::move(dataset));
+  }
 
   void read(Dataset dataset) {
     constexpr std::int64_t kPrintEvery = 10;
@@ -122,7 +152,7 @@ class Evaluation {
       broken_ += static_cast<std::int64_t>(batch->broken.size());
       loader.wait_until_idle();
       evaluate(*batch);
-      if (id % kPrintEvery == 0) {
+      if (is_task_ && id % kPrintEvery == 0) {
         say("batch_id {}, {}{}avg time {:.5f} sec/img\n", id, results("", 3),
             has_baseline() ? fmt::format("agreement {:.3f}, ", model().agreement()) : "",
             model().ms() / 1000);
@@ -133,28 +163,49 @@ class Evaluation {
   }
 
   // The models take turns on each batch, so that whatever else the machine does hits both.
-  void evaluate(const Batch& batch) {
-    std::vector<std::int64_t> first;
+  std::vector<std::vector<Tensor>> run_all(const std::vector<Tensor>& inputs, std::int64_t count) {
+    std::vector<std::vector<Tensor>> outputs;
     for (Subject& subject : subjects_) {
-      if (subject.images == 0) subject.model.run(batch.pixels);  // memory is planned in the first run
+      if (subject.images == 0) subject.model.run(inputs);  // memory is planned in the first run
       subject.time.start();
-      const Tensor output = subject.model.run(batch.pixels);
+      outputs.push_back(subject.model.run(inputs));
       subject.time.stop();
-      check_classes(subject, output.dim(1));
-      subject.images += batch.size();
+      subject.images += count;
+    }
+    return outputs;
+  }
+
+  void compare(const std::vector<std::vector<Tensor>>& outputs) {
+    std::vector<std::string> names;
+    for (const TensorInfo& output : model().model.model().outputs()) names.push_back(output.name);
+    if (!has_baseline()) return;
+    comparison_.add(names, outputs[0], outputs[1]);
+  }
+
+  void evaluate(const Batch& batch) {
+    const bool is_first = model().images == 0;
+    const std::vector<std::vector<Tensor>> outputs = run_all({batch.pixels}, batch.size());
+    if (is_first) is_task_ = !has_baseline() || task_.accepts(outputs[0].at(0), batch.size());
+    if (!is_task_) return compare(outputs);
+    std::vector<std::int64_t> first;
+    for (std::size_t i = 0; i < subjects_.size(); ++i) {
+      Subject& subject = subjects_[i];
+      const Tensor& output = outputs[i].at(0);
+      check_answers(subject.model, task_, output, batch.size());
+      if (is_first) check_classes(subject, output.dim(1));
       if (has_labels_) subject.metric->update(output, batch);
 
       const std::vector<std::int64_t> answers = task_.decide(output);
       if (&subject == &model() && confusion_.classes() > 0) confusion_.add(answers, batch.labels);
       if (first.empty()) first = answers;
-      for (std::size_t i = 0; i < answers.size(); ++i)
-        subject.agreed += answers[i] >= 0 && answers[i] == first[i];
+      for (std::size_t k = 0; k < answers.size(); ++k)
+        subject.agreed += answers[k] >= 0 && answers[k] == first[k];
       subject.decisions += std::ssize(answers);
     }
+    compare(outputs);
   }
 
   void check_classes(const Subject& subject, std::int64_t classes) {
-    if (subject.images > 0) return;
     const std::string& path = subject.model.path();
     if (highest_.label >= classes)
       fail("{}: {} has the label {}, but {} has {} classes, 0 to {}", options_.data_dir,
@@ -181,28 +232,45 @@ class Evaluation {
   // "acc1 0.750, acc5 1.000, ", each behind a prefix.
   std::string results(std::string_view prefix, int digits) const {
     std::string text;
-    for (const MetricRow& row : model().metric->rows())
+    for (const MetricRow& row : task_rows(model()))
       text += fmt::format("{}{} {}, ", prefix, row.key, number(row.value, digits));
     return text;
   }
 
   void print_table() const {
     std::string columns, line;
-    for (const MetricRow& row : model().metric->rows()) {
+    for (const MetricRow& row : task_rows(model())) {
       columns += fmt::format("{} | ", row.column);
       line += "--:|";
     }
-    say("\n| model | precision | {}agreement | size on disk | ms/image | peak memory "
-        "|\n|---|---|{}--:|--:|--:|--:|\n",
+    if (is_task_) columns += "agreement | ", line += "--:|";
+    say("\n| model | precision | {}size on disk | ms/image | peak memory |\n|---|---|{}--:|--:|--:|\n",
         columns, line);
     for (const Subject& subject : subjects_) {
       std::string values;
-      for (const MetricRow& row : subject.metric->rows()) values += number(row.value, 4) + " | ";
-      say("| {} | {} | {}{:.4f} | {} | {:.3f} | {} |\n", printable(subject.model.path()),
-          subject.model.precision(), values, subject.agreement(), format_bytes(subject.disk_bytes),
-          subject.ms(), format_bytes(subject.model.peak_bytes()));
+      for (const MetricRow& row : task_rows(subject)) values += number(row.value, 4) + " | ";
+      if (is_task_) values += fmt::format("{:.4f} | ", subject.agreement());
+      say("| {} | {} | {}{} | {:.3f} | {} |\n", printable(subject.model.path()), subject.model.precision(),
+          values, format_bytes(subject.disk_bytes), subject.ms(), format_bytes(subject.model.peak_bytes()));
+    }
+    say("\n| output | cosine | largest difference | of the largest value | agreement "
+        "|\n|---|--:|--:|--:|--:|\n");
+    for (const OutputRow& row : comparison_.rows()) {
+      const Comparison numbers = row.numbers.result();
+      say("| {} | {:.6f} | {:.3g} | {:.3g} | {} |\n", printable(row.name), numbers.cosine,
+          numbers.max_abs_difference, relative_difference(numbers),
+          row.decisions > 0 ? fmt::format("{:.4f}", row.agreement()) : "-");
     }
     say("\n");
+  }
+
+  // What the task is judged by; nothing where outputs are compared alone.
+  std::vector<MetricRow> task_rows(const Subject& subject) const {
+    return is_task_ ? subject.metric->rows() : std::vector<MetricRow>();
+  }
+
+  static double relative_difference(const Comparison& numbers) {
+    return numbers.max_abs_difference == 0 ? 0 : numbers.max_abs_difference / numbers.max_abs_expected;
   }
 
   void print_end() const {
@@ -220,19 +288,29 @@ class Evaluation {
       models.push_back({{"model", subject.model.path()}, {"precision", subject.model.precision()}});
       Json& json = models.back();
       if (has_labels_)
-        for (const MetricRow& row : subject.metric->rows()) json[std::string(row.key)] = row.value;
-      if (has_baseline()) json["agreement"] = subject.agreement();
+        for (const MetricRow& row : task_rows(subject)) json[std::string(row.key)] = row.value;
+      if (has_baseline() && is_task_) json["agreement"] = subject.agreement();
       json["disk_bytes"] = subject.disk_bytes;
       json["ms_per_image"] = subject.ms();
       json["peak_bytes"] = subject.model.peak_bytes();
     }
-    const Json json = {{"data", options_.data_dir},
-                       {"images", model().images},
-                       {"broken", broken_},
-                       {"batch_size", options_.batch_size},
-                       {"threads", pool_.threads()},
-                       {"isa", config_.isa()},
-                       {"models", models}};
+    Json outputs = Json::array();
+    for (const OutputRow& row : comparison_.rows()) {
+      const Comparison numbers = row.numbers.result();
+      outputs.push_back({{"name", row.name},
+                         {"cosine", numbers.cosine},
+                         {"largest_difference", numbers.max_abs_difference},
+                         {"largest_value", numbers.max_abs_expected}});
+      if (row.decisions > 0) outputs.back()["agreement"] = row.agreement();
+    }
+    Json json = {{"data", options_.data_dir},
+                 {"images", model().images},
+                 {"broken", broken_},
+                 {"batch_size", options_.batch_size},
+                 {"threads", pool_.threads()},
+                 {"isa", config_.isa()},
+                 {"models", models}};
+    if (has_baseline()) json["outputs"] = std::move(outputs);
     save_file(options_.json, json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
   }
 
@@ -241,7 +319,9 @@ class Evaluation {
   const Config config_;
   ThreadPool pool_;
   std::deque<Subject> subjects_;  // the baseline, if any, and the model
+  OutputComparison comparison_;
   bool has_labels_ = false;
+  bool is_task_ = true;      // otherwise the outputs are compared and nothing more
   Entry highest_;            // the one with the highest label
   std::size_t folders_ = 0;  // of classes in the data
   std::vector<std::string> class_names_;
@@ -265,9 +345,11 @@ std::function<int()> declare_eval(Args& args) {
   Flag& data = args.add(
       "data-dir", &options->data_dir, "FILE_OR_DIR",
       "a folder with one folder per class, a folder with val_list.txt or val, a list of `path label` "
-      "lines, or arrays (.npy) with a labels.npy");
+      "lines, arrays (.npy) with a labels.npy, or .npz files with an array for each input");
   data.aliases = {"data-path"};
-  data.required = true;
+  args.add("input", &options->inputs, "[NAME=]FILE",
+           "with --baseline, in place of --data-dir: an .npy file for the input NAME, or for the inputs in "
+           "their order");
   args.add("batch-size", &options->batch_size, {1, 4096}, "pictures to run at once");
   args.add("batch-num", &options->batch_num, {1, 1 << 30}, "stop after so many times --batch-size pictures")
       .default_text = "all of the data";
@@ -283,7 +365,9 @@ std::function<int()> declare_eval(Args& args) {
       "likeliest "
       "(acc5). The time is that of running the model alone. Agreement is the share of pictures on which the "
       "model "
-      "answers as the baseline does; it needs no labels. A picture that can't be read is skipped with a "
+      "answers as the baseline does; it needs no labels. With a baseline any model will do: all of its "
+      "outputs "
+      "are held against the baseline's. A picture that can't be read is skipped with a "
       "warning.");
   args.example("octet eval --model-path mobilenet_v3_small_infer --data-dir ILSVRC2012");
   args.example(

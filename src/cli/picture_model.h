@@ -1,33 +1,28 @@
 #pragma once
 #include <string>
 
-#include "base/threads.h"
-#include "cli/model_flags.h"
-#include "runtime/executor.h"
+#include "cli/model_runner.h"
 #include "tasks/task.h"
 
 namespace octet::cli {
 
+// An Error when the model takes anything else than one float32 picture tensor.
+void check_takes_pictures(const ModelRunner& model, const Task& task);
+// An Error when what it gave for so many pictures is not what the task takes.
+void check_answers(const ModelRunner& model, const Task& task, const Tensor& output, std::int64_t pictures);
+
 // A model that takes pictures and answers what its task asks.
-class PictureModel {
+class PictureModel : public ModelRunner {
  public:
-  // An Error when the model takes anything else than one float32 picture tensor. `pool` must outlive it.
   PictureModel(const ModelFlags& model, const Config& config, const Task& task, ThreadPool& pool);
 
   // The output for pixels [N, 3, H, W], which is what the task takes. The next run overwrites it.
   Tensor run(const Tensor& pixels);
 
-  const std::string& path() const { return path_; }
-  const char* precision() const { return model_.is_quantized() ? "int8" : "fp32"; }
-  std::string input_shape() const;                        // "[3, 224, 224]" of a picture, or "dynamic"
-  std::size_t peak_bytes() const { return peak_bytes_; }  // of inputs, outputs and the memory plan
+  std::string input_shape() const;  // "[3, 224, 224]" of a picture, or "dynamic"
 
  private:
-  std::string path_;
   const Task& task_;
-  Model model_;
-  Session session_;
-  std::size_t peak_bytes_ = 0;
 };
 
 }  // namespace octet::cli

@@ -1,12 +1,34 @@
 #include "cli/preprocess_flags.h"
 
+#include "base/file.h"
+#include "base/journal.h"
 #include "cli/console.h"
 #include "data/deploy_yaml.h"
+#include "data/transform_yaml.h"
 
 namespace octet::cli {
 
+namespace {
+
+// A deploy.yaml, a file with a list of transforms, or such a list.
+Transforms read_flag(const std::string& words) {
+  constexpr std::size_t kMaxBytes = 1 << 20;
+  const bool is_file = words.find_first_of("[{\n") == std::string::npos && file_exists(words);
+  const std::string text = is_file ? read_text(words, kMaxBytes) : words;
+  const std::string name = is_file ? words : "--transforms";
+  if (text.find("Deploy:") != std::string::npos)
+    if (std::optional<Transforms> transforms = read_deploy_yaml(text, name)) return *transforms;
+  return read_transforms(text, name, /*random_allowed=*/false);
+}
+
+}  // namespace
+
 void add_preprocess_flags(Args& args, PreprocessFlags* flags) {
   args.group("Preprocessing (default: the model's deploy.yaml, else what is in brackets)");
+  args.add(
+      "transforms", &flags->transforms, "FILE_OR_YAML",
+      "all of it, step by step: a file like deploy.yaml, or a list such as [{type: Letterbox, width: 640, "
+      "height: 640, fill: 114}, {type: ToBGR}, {type: Normalize, mean: 0, std: 1}]");
   args.add("resize-size", &flags->overrides.resize_size, {0, kMaxPictureSide},
            "scale the short side to this, 0: don't [256]");
   args.add("crop-size", &flags->overrides.crop_size, {0, kMaxPictureSide},
@@ -18,7 +40,8 @@ void add_preprocess_flags(Args& args, PreprocessFlags* flags) {
 }
 
 bool is_assumed(const PreprocessFlags& flags, const std::string& model_path) {
-  return flags.overrides == PreprocessOverrides() && !flags.interpolation && !load_deploy_yaml(model_path);
+  return flags.transforms.empty() && flags.overrides == PreprocessOverrides() && !flags.interpolation &&
+         !load_deploy_yaml(model_path);
 }
 
 void say_what_is_assumed(const PreprocessFlags& flags, const std::string& model_path) {
@@ -33,6 +56,7 @@ Transforms transforms_of(const PreprocessFlags& flags, const std::string& model_
                          const Transforms& given) {
   PreprocessOverrides overrides = flags.overrides;
   if (flags.interpolation) overrides.interpolation = parse_interpolation(*flags.interpolation);
+  if (!flags.transforms.empty()) return merge(read_flag(flags.transforms), overrides);
   if (!given.empty()) return merge(given, overrides);
   return merge(load_deploy_yaml(model_path).value_or(evaluation_transforms()), overrides);
 }

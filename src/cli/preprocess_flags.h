@@ -7,9 +7,11 @@
 
 namespace octet::cli {
 
-// `--resize-size`, `--crop-size`, `--interpolation`, `--mean`, `--std` of every command that reads pictures.
+// `--transforms`, `--resize-size`, `--crop-size`, `--interpolation`, `--mean`, `--std` of every command that
+// reads pictures.
 struct PreprocessFlags {
   PreprocessOverrides overrides;
+  std::string transforms;  // a file, or the list itself
   std::optional<std::string> interpolation;
 };
 
@@ -20,8 +22,8 @@ bool is_assumed(const PreprocessFlags& flags, const std::string& model_path);
 // Tells the user, if so.
 void say_what_is_assumed(const PreprocessFlags& flags, const std::string& model_path);
 
-// These transforms, or else those in the deploy.yaml of the model, or the usual ones, with what the flags
-// change.
+// Those of `--transforms`, or these, or else those in the deploy.yaml of the model, or the usual ones, with
+// what the flags change.
 Transforms transforms_of(const PreprocessFlags& flags, const std::string& model_path,
                          const Transforms& given = {});
 

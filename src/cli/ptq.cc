@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "base/progress.h"
 #include "base/threads.h"
+#include "cli/array_batches.h"
 #include "cli/command.h"
 #include "cli/console.h"
 #include "cli/model_flags.h"
@@ -58,11 +59,24 @@ Dataset open_pictures(const std::string& data_dir) {
 // Those to calibrate with, or those behind them.
 enum class Part { kCalibration, kOthers };
 
-// The pictures of --data_dir, batch after batch.
+// The pictures or arrays of --data_dir, batch after batch.
 class Pictures {
  public:
-  Pictures(const Options& options, const Transforms& transforms, Part part, Shard shard)
+  Pictures(const Options& options, const std::vector<TensorInfo>& inputs, const Transforms& transforms,
+           Part part, Shard shard)
       : options_(options), shard_(shard) {
+    if (ArrayBatches::are_in(options.data_dir, inputs)) {
+      are_prepared_ = true;
+      if (part == Part::kOthers) return;  // some of the first ones are held out
+      arrays_.emplace(options.data_dir, inputs, options.batch_size);
+      reads_all_ = true;
+      return;
+    }
+    if (inputs.size() != 1 || inputs[0].dtype != DType::kFloat32)
+      fail(
+          "{}: pictures are for a model with one float32 input, this one has {}; give .npz files with an "
+          "array for each",
+          options.model.path, inputs.size());
     Dataset dataset = open_pictures(options.data_dir);
     // Pictures of different sizes share no batch, so how batches fall is known only to who has read them all.
     reads_all_ = shard.size > 1 && !gives_one_size(transforms);
@@ -72,7 +86,7 @@ class Pictures {
         options.seed >= 0 && fs::is_directory(options.data_dir) && dataset.entries.front().row < 0;
     if (shuffled) shuffle(dataset.entries);
     found_ = std::ssize(dataset.entries);
-    are_arrays_ = dataset.is_array(dataset.entries.front());
+    are_prepared_ = dataset.is_array(dataset.entries.front());
     const auto end =
         dataset.entries.begin() + (options.batch_num > 0 ? std::min(asked_for(), found_) : found_);
     dataset.entries = part == Part::kCalibration ? std::vector(dataset.entries.begin(), end)
@@ -88,32 +102,51 @@ class Pictures {
   }
 
   bool next(std::int64_t index, std::vector<Tensor>* inputs) {
-    if (!loader_) return false;
+    if (!loader_ && !arrays_) return false;
     const bool is_first = index == shard_.rank;
-    if (is_first) loader_->start_epoch(0);  // a first or second pass begins
-    if (is_first) given_ = 0;
-    std::optional<Batch> batch;
+    if (is_first) start();  // a first or second pass begins
     const int turns = !reads_all_ ? 1 : is_first ? shard_.rank + 1 : shard_.size;
-    for (int turn = 0; turn < turns; ++turn) {
-      batch = loader_->next();
-      if (!batch) return false;
-      given_ += batch->size() + std::ssize(batch->broken);
-      for (const std::string& line : batch->broken)
-        if (std::find(warned_.begin(), warned_.end(), line) == warned_.end()) warned_.push_back(line);
-    }
-    *inputs = {std::move(batch->pixels)};
+    for (int turn = 0; turn < turns; ++turn)
+      if (!read(inputs)) return false;
     return true;
   }
 
   // A line for each picture that can't be read.
   const std::vector<std::string>& broken() const { return warned_; }
+  bool are_arrays() const { return arrays_.has_value(); }  // of which only given() is known
+  bool are_prepared() const { return are_prepared_; }      // arrays, which nothing is done to
   std::int64_t asked_for() const { return std::int64_t{options_.batch_size} * options_.batch_num; }
-  bool are_arrays() const { return are_arrays_; }  // that someone prepared
-  std::int64_t found() const { return found_; }    // in the data
-  std::int64_t count() const { return count_; }    // of those, to look at
-  std::int64_t given() const { return given_; }    // in this pass so far
+  std::int64_t found() const { return found_; }  // in the data
+  std::int64_t count() const { return count_; }  // of those, to look at
+  std::int64_t given() const { return given_; }  // in this pass so far
 
  private:
+  void start() {
+    given_ = 0;
+    if (arrays_)
+      arrays_->start_again();
+    else
+      loader_->start_epoch(0);
+  }
+
+  bool read(std::vector<Tensor>* inputs) {
+    if (arrays_) {
+      const bool is_enough = options_.batch_num > 0 && given_ >= asked_for();
+      std::optional<std::vector<Tensor>> batch = is_enough ? std::nullopt : arrays_->next();
+      if (!batch) return false;
+      *inputs = *std::move(batch);
+      given_ += examples_in(*inputs);
+      return true;
+    }
+    std::optional<Batch> batch = loader_->next();
+    if (!batch) return false;
+    given_ += batch->size() + std::ssize(batch->broken);
+    for (const std::string& line : batch->broken)
+      if (std::find(warned_.begin(), warned_.end(), line) == warned_.end()) warned_.push_back(line);
+    *inputs = {std::move(batch->pixels)};
+    return true;
+  }
+
   void shuffle(std::vector<Entry>& entries) const {
     std::mt19937 random(static_cast<std::uint32_t>(options_.seed));
     for (std::size_t i = entries.size(); i > 1; --i) std::swap(entries[i - 1], entries[random() % i]);
@@ -121,9 +154,10 @@ class Pictures {
 
   const Options& options_;
   Shard shard_;
-  bool reads_all_ = false, are_arrays_ = false;
+  bool reads_all_ = false, are_prepared_ = false;
   std::int64_t found_ = 0, count_ = 0, given_ = 0;
   std::unique_ptr<Loader> loader_;
+  std::optional<ArrayBatches> arrays_;  // in place of the loader
   std::vector<std::string> warned_;
 };
 
@@ -279,22 +313,16 @@ int run(Options& options) {
   quantize_options.batch_num = 0;  // all that there is: pictures are counted, not batches
 
   Model model = Model::load(options.model.path, options.model.files);
-  std::vector<TensorInfo> inputs = model.inputs();
-  if (inputs.size() != 1 || inputs[0].dtype != DType::kFloat32)
-    fail(
-        "{}: octet ptq needs a model with one float32 input, this one has {}; the library's quantize() takes "
-        "any",
-        options.model.path, inputs.size());
   Transforms transforms = transforms_of(options.preprocess, options.model.path);
   std::unique_ptr<Pictures> pictures, others;
   if (quantize_options.load_stats.empty()) {
     if (options.data_dir.empty())
-      fail("--data_dir is missing: a folder of pictures, a list of them, or .npy batches");
+      fail("--data_dir is missing: a folder of pictures, a list of them, or .npy or .npz batches");
     const Shard shard{comm->rank(), comm->size()};
-    pictures = std::make_unique<Pictures>(options, transforms, Part::kCalibration, shard);
-    others = std::make_unique<Pictures>(options, transforms, Part::kOthers, shard);
+    pictures = std::make_unique<Pictures>(options, model.inputs(), transforms, Part::kCalibration, shard);
+    others = std::make_unique<Pictures>(options, model.inputs(), transforms, Part::kOthers, shard);
     // Nobody knows what was done to arrays, unless the model or the command says it.
-    if (pictures->are_arrays() && is_assumed(options.preprocess, options.model.path)) transforms.clear();
+    if (pictures->are_prepared() && is_assumed(options.preprocess, options.model.path)) transforms.clear();
     quantize_options.preprocessing = write_deploy_yaml(transforms);
   }
 
@@ -302,7 +330,7 @@ int run(Options& options) {
   std::string stage;
   quantize_options.progress = [&](const std::string& name, std::int64_t done, std::int64_t total) {
     if (comm->rank() != 0) return;
-    if (pictures && name == "calibration") {
+    if (pictures && !pictures->are_arrays() && name == "calibration") {
       done = pictures->given();
       total = (pictures->count() + comm->size() - 1) / comm->size();
     }
@@ -325,7 +353,7 @@ int run(Options& options) {
   if (pictures)
     for (const std::string& line : pictures->broken()) print_warning(line + "; skipped");
   if (!quantized) return 0;  // the first process has it
-  if (pictures && pictures->asked_for() > pictures->found())
+  if (pictures && !pictures->are_arrays() && pictures->asked_for() > pictures->found())
     print_warning(fmt::format("--batch_num {} of {}: {} pictures were asked for, {} has {}",
                               options.batch_num, options.batch_size, pictures->asked_for(), options.data_dir,
                               pictures->found()));
@@ -336,7 +364,7 @@ int run(Options& options) {
         report.preprocessing.empty()
             ? Transforms()
             : read_deploy_yaml(report.preprocessing, quantize_options.load_stats).value_or(Transforms());
-  if (pictures && !pictures->are_arrays()) say_what_is_assumed(options.preprocess, options.model.path);
+  if (pictures && !pictures->are_prepared()) say_what_is_assumed(options.preprocess, options.model.path);
   if (transforms.empty())
     Console().notice(
         fmt::format("what was done to the pictures is not known, so {} does not say it; `octet eval` and "
@@ -382,7 +410,9 @@ std::function<int()> declare_ptq(Args& args) {
       "write quantize_linear/dequantize_linear and int8 weights; False: Paddle's older fake_quantize ops");
   args.group("Calibration data");
   args.add("data-dir", &options->data_dir, "DIR_OR_FILE",
-           "a folder of pictures (or with val/ in it), a list file, or .npy batches")
+           "a folder of pictures (or with val/ in it), a list file, .npy batches, or .npz files with an "
+           "array for "
+           "each input")
       .aliases = {"data-path"};
   args.add("batch-size", &options->batch_size, {1, 4096}, "pictures a batch");
   args.add("batch-num", &options->batch_num, {0, kMany}, "times --batch-size pictures are looked at, 0: all")

@@ -28,8 +28,10 @@ namespace {
   for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
   arguments.push_back(nullptr);
   ::execv(program.c_str(), arguments.data());
-  fail("{} can't be started ({}); it is built where libtorch is: `make build`", program,
-       std::strerror(errno));
+  fail(
+      "{} can't be started ({}); `make build` makes it where libtorch is, `make install` puts it beside "
+      "octet",
+      program, std::strerror(errno));
 }
 
 }  // namespace

@@ -16,9 +16,9 @@ std::span<T> part_of(Tensor& tensor, std::size_t place) {
 
 }  // namespace
 
-void allocate(Batch& batch, const Example& example, const Tensor& array, std::int64_t count) {
+void allocate(Batch& batch, const Example& example, const Tensor& array, std::int64_t count, int channels) {
   const Image& image = example.image;
-  Shape shape = array.empty() ? Shape{Image::kChannels, image.height, image.width} : array.shape();
+  Shape shape = array.empty() ? Shape{channels, image.height, image.width} : array.shape();
   shape.insert(shape.begin(), count);
   batch.pixels = Tensor(DType::kFloat32, shape);
   if (std::holds_alternative<Mask>(example.target))

@@ -27,8 +27,9 @@ struct Batch {
   std::int64_t size() const { return static_cast<std::int64_t>(entries.size()); }
 };
 
-// Memory for `count` examples like this one, or like an array in place of its picture.
-void allocate(Batch& batch, const Example& example, const Tensor& array, std::int64_t count);
+// Memory for `count` examples like this one with so many channels, or like an array in place of its picture.
+void allocate(Batch& batch, const Example& example, const Tensor& array, std::int64_t count,
+              int channels = Image::kChannels);
 
 // Normalises the picture, or copies the array, to its place in a batch; its mask goes there as well.
 void put(Batch& batch, std::size_t place, Example& example, const Tensor& array, Random& random,

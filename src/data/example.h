@@ -33,8 +33,8 @@ using Target = std::variant<std::monostate, std::int64_t, Mask>;
 struct Example {
   Image image;
   Target target = {};
-  // Once the picture is normalised: height x width values of red, then of green, then of blue. The memory is
-  // that of the batch.
+  // Once the picture is normalised: height x width values of each channel: red, green and blue, if nothing
+  // changed that. The memory is that of the batch.
   std::span<float> planes = {};
 
   Mask* mask() { return std::get_if<Mask>(&target); }  // nullptr: the target is no mask

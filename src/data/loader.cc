@@ -216,7 +216,8 @@ struct Loader::State {
       batch.entries.push_back(piece.entry);
     }
     if (!filling->pieces.empty())
-      allocate(batch, filling->pieces[0].example, filling->pieces[0].array, batch.size());
+      allocate(batch, filling->pieces[0].example, filling->pieces[0].array, batch.size(),
+               transforms.channels());
     batches.push_back(std::move(filling));
     has_work.notify_all();
   }

@@ -4,7 +4,9 @@
 
 #include "base/error.h"
 #include "data/transforms/auto_augment.h"
+#include "data/transforms/channels.h"
 #include "data/transforms/color_jitter.h"
+#include "data/transforms/fit.h"
 #include "data/transforms/flip.h"
 #include "data/transforms/normalize.h"
 #include "data/transforms/random_crop.h"
@@ -16,8 +18,18 @@ namespace octet {
 namespace {
 
 constexpr const TransformRow* kTransforms[] = {
-    &ResizeShort::kRow,          &CenterCrop::kRow,  &RandomResizedCrop::kRow, &RandomCrop::kRow,
-    &RandomHorizontalFlip::kRow, &AutoAugment::kRow, &ColorJitter::kRow,       &Normalize::kRow,
+    &ResizeShort::kRow,
+    &Resize::kRow,
+    &Letterbox::kRow,
+    &CenterCrop::kRow,
+    &RandomResizedCrop::kRow,
+    &RandomCrop::kRow,
+    &RandomHorizontalFlip::kRow,
+    &AutoAugment::kRow,
+    &ColorJitter::kRow,
+    &ToBGR::kRow,
+    &ToGray::kRow,
+    &Normalize::kRow,
     &RandomErasing::kRow,
 };
 
@@ -41,8 +53,14 @@ void check_transforms(const Transforms& transforms) {
     check_next(before, transform);
     before.push_back(transform);
   }
-  if (!find<Normalize>(transforms))
+  const Normalize* colors = find<Normalize>(transforms);
+  if (!colors)
     fail("'transforms' has no Normalize; one with mean [0, 0, 0] and std [1, 1, 1] gives pixels in [0, 1]");
+  const auto is_one = [](const std::array<float, 3>& values) {
+    return std::ranges::count(values, values[0]) == std::ssize(values);
+  };
+  if (find<ToGray>(transforms) && !(is_one(colors->mean) && is_one(colors->std)))
+    fail("behind ToGray there is one channel: the mean and the std of Normalize are one number each");
 }
 
 bool gives_one_size(const Transforms& transforms) {
@@ -51,6 +69,7 @@ bool gives_one_size(const Transforms& transforms) {
 
 PreparedTransforms::PreparedTransforms(const Transforms& transforms) {
   check_transforms(transforms);
+  if (find<ToGray>(transforms)) channels_ = 1;
   for (const Transform& transform : transforms) {
     const CenterCrop* crop = transform.get<CenterCrop>();
     const ResizeShort* resize = pixels_.empty() ? nullptr : pixels_.back().get<ResizeShort>();
@@ -68,8 +87,8 @@ void PreparedTransforms::apply_to_pixels(Example& example, Random& random) const
 }
 
 void PreparedTransforms::apply_to_planes(Example& example, Random& random, std::span<float> planes) const {
-  check(planes.size() == example.image.pixels.size(),
-        "a picture's planes hold as many values as the picture");
+  check(planes.size() == example.image.pixels.size() / Image::kChannels * static_cast<std::size_t>(channels_),
+        "a picture's planes hold as many values as it has channels and pixels");
   example.planes = planes;
   for (const Transform& transform : planes_) transform.apply(example, random);
 }

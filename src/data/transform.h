@@ -125,13 +125,16 @@ class PreparedTransforms {
  public:
   explicit PreparedTransforms(const Transforms& transforms);  // checks them
 
+  int channels() const { return channels_; }  // of the planes: 1 when a transform makes pictures grey
+
   // Up to Normalize: the picture has its final size then, and still 8 bits.
   void apply_to_pixels(Example& example, Random& random) const;
-  // Normalize, and what is behind it; `planes` has as many values as the picture.
+  // Normalize, and what is behind it; `planes` has width x height values for each channel.
   void apply_to_planes(Example& example, Random& random, std::span<float> planes) const;
 
  private:
   Transforms pixels_, planes_;
+  int channels_ = Image::kChannels;
 };
 
 }  // namespace octet

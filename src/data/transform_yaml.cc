@@ -49,7 +49,13 @@ class Reader : public Settings {
     read(name, range, "must be a list of two numbers");
   }
   void optional(std::string_view name, std::array<float, 3>& channels) override {
-    read(name, channels, "must be a list of three numbers");
+    const YAML::Node value = find(name);
+    const YAML::Node one = value && value.IsSequence() && value.size() == 1 ? value[0] : value;
+    float number = 0;
+    if (one && one.IsScalar() && decode(one, number))
+      channels.fill(number);  // it stands for all
+    else
+      read(name, channels, "must be one number or a list of three");
   }
 
  private:

@@ -19,6 +19,8 @@ struct Other {
   std::string_view what;
 };
 
+constexpr std::string_view kOnnx = "an ONNX model, which octet does not read yet";
+
 // A ModelProto: ir_version, then a name, the graph or an opset.
 bool begins_like_onnx(std::string_view content) {
   constexpr std::string_view kTags = "\x12\x1a\x22\x28\x32\x3a\x42";
@@ -27,7 +29,7 @@ bool begins_like_onnx(std::string_view content) {
 }
 
 const Other kOthers[] = {
-    {".onnx", begins_like_onnx, "an ONNX model, which octet does not read yet"},
+    {".onnx", begins_like_onnx, kOnnx},
     {".json", [](std::string_view content) { return content.starts_with('{'); },
      "a Paddle 3 json model, which octet does not read yet; export it with FLAGS_enable_pir_api=0 to get a "
      ".pdmodel"},
@@ -72,8 +74,13 @@ Found recognise(const fs::path& path, const LoadOptions& options) {
   if (path.empty()) fail("no model given; name a directory or a model file");
   std::string known;
   for (const Format& format : formats()) {
-    if (std::optional<ModelPaths> paths = format.recognise(path, options)) return {&format, *paths};
     known += (known.empty() ? "" : ", ") + std::string(format.models);
+    if (std::optional<ModelPaths> paths = format.recognise(path, options)) {
+      // Whatever its name says.
+      if (begins_like_onnx(as_text(MappedFile(paths->model).bytes())))
+        fail("{}: is {}; octet reads {}", paths->model.string(), kOnnx, known);
+      return {&format, *paths};
+    }
   }
   if (!file_exists(path)) fail("{}: no such file or directory", path.string());
   if (!fs::is_directory(path)) fail("{}: is {}; octet reads {}", path.string(), look_at(path), known);

@@ -80,12 +80,13 @@ std::string sample_to_bytes(const CalibrationSample& sample, const std::vector<s
   nlohmann::json parts = nlohmann::json::array();
   std::string values;
   for (std::size_t i = 0; i < sample.size(); ++i) {
-    nlohmann::json shapes = nlohmann::json::array();
+    nlohmann::json shapes = nlohmann::json::array(), types = nlohmann::json::array();
     for (const Tensor& input : sample[i]) {
       shapes.push_back(input.shape());
+      types.push_back(name_of(input.dtype()));
       values.append(reinterpret_cast<const char*>(input.bytes().data()), input.size_bytes());
     }
-    parts.push_back({{"batch", batches[i]}, {"shapes", std::move(shapes)}});
+    parts.push_back({{"batch", batches[i]}, {"shapes", std::move(shapes)}, {"types", std::move(types)}});
   }
   return parts.dump() + '\n' + values;
 }
@@ -98,14 +99,21 @@ std::vector<std::pair<std::int64_t, std::vector<Tensor>>> sample_from_bytes(std:
   std::vector<std::pair<std::int64_t, std::vector<Tensor>>> result;
   for (const nlohmann::json& part : parts) {
     std::vector<Tensor> inputs;
+    // Files of before have float32 only, and don't say it.
+    const auto types = part.value(
+        "types", std::vector<std::string>(part.at("shapes").size(), std::string(name_of(DType::kFloat32))));
     for (const nlohmann::json& json : part.at("shapes")) {
       auto shape = json.get<Shape>();
-      std::int64_t left = static_cast<std::int64_t>(bytes.size() / sizeof(float)), count = 1;
+      DType dtype = DType::kFloat32;
+      if (inputs.size() >= types.size() || !parse_dtype(types[inputs.size()], &dtype) ||
+          dtype == DType::kBool)
+        fail("an array's type is wrong");
+      std::int64_t left = static_cast<std::int64_t>(bytes.size() / size_of(dtype)), count = 1;
       for (std::int64_t dim : shape) {
         if (dim < 1 || dim > left / count) fail("it ends within the pictures");
         count *= dim;
       }
-      Tensor tensor(DType::kFloat32, std::move(shape));
+      Tensor tensor(dtype, std::move(shape));
       std::memcpy(tensor.mutable_bytes().data(), bytes.data(), tensor.size_bytes());
       bytes.remove_prefix(tensor.size_bytes());
       inputs.push_back(std::move(tensor));

@@ -41,8 +41,8 @@ class SampleCollector {
   std::vector<std::int64_t> batches_;  // that the parts are of
 };
 
-// For a file or another process: the parts, and the batch that each is of. A line of JSON with the shapes,
-// and the float32 values behind it.
+// For a file or another process: the parts, and the batch that each is of. A line of JSON with the shapes
+// and types, and the values behind it.
 std::string sample_to_bytes(const CalibrationSample& sample, const std::vector<std::int64_t>& batches);
 std::vector<std::pair<std::int64_t, std::vector<Tensor>>> sample_from_bytes(std::string_view bytes);
 

@@ -26,10 +26,6 @@ void Config::enable_use_gpu(std::uint64_t, int device_id) {
   gpu_ = device_id;
 }
 
-std::int64_t TensorHandle::size() const {
-  return element_count(shape());
-}
-
 namespace {
 
 class Handle : public TensorHandle {
@@ -44,6 +40,10 @@ class Handle : public TensorHandle {
   const std::string& name() const override { return name_; }
   DType type() const override { return dtype_; }
   std::vector<std::int64_t> shape() const override { return shape_; }
+  std::int64_t size() const override {
+    if (!is_known(shape_)) is_input_ ? fail_unshaped() : fail_empty();
+    return element_count(shape_);
+  }
   const Tensor& tensor() const { return tensor_; }
 
   void reshape(const std::vector<std::int64_t>& shape) override {
@@ -66,15 +66,23 @@ class Handle : public TensorHandle {
   void copy_in(DType type, const void* data) override {
     if (!is_input_) fail("output {}: data can only be copied to an input", name());
     if (type != dtype_) fail("input {}: expected {}, got {}", name(), name_of(dtype_), name_of(type));
-    if (!is_known(shape_)) fail("input {}: its shape is {}; call reshape() first", name(), to_string(shape_));
+    if (!is_known(shape_)) fail_unshaped();
     tensor_ = Tensor(dtype_, shape_);
     std::memcpy(tensor_.mutable_bytes().data(), data, tensor_.size_bytes());
   }
 
   void copy_out(DType type, void* data) const override {
-    if (tensor_.empty()) fail("{} {}: has no data yet", is_input_ ? "input" : "output", name());
+    if (tensor_.empty()) fail_empty();
     if (type != dtype_) fail("{}: holds {}, asked for {}", name(), name_of(dtype_), name_of(type));
     std::memcpy(data, tensor_.bytes().data(), tensor_.size_bytes());
+  }
+
+  [[noreturn]] void fail_unshaped() const {
+    fail("input {}: its shape is {}; call reshape() first", name(), to_string(shape_));
+  }
+  [[noreturn]] void fail_empty() const {
+    if (is_input_) fail("input {} has no data yet; call copy_from_cpu() first", name());
+    fail("output {} has no data yet; call run() first", name());
   }
 
   std::string name_;

@@ -95,6 +95,7 @@ void TrainingLog::per_class(const Confusion& confusion, const std::string& title
 void TrainingLog::pictures(const Batch& batch, std::int64_t epoch) {
   if (!curves_) return;
   constexpr std::int64_t kPictures = 4;
+  if (batch.pixels.dim(1) != Image::kChannels) return;
   const int size = options_.img_size;
   const Normalize& colors = *find<Normalize>(options_.train_transforms);
   const auto plane = static_cast<std::size_t>(size) * static_cast<std::size_t>(size);

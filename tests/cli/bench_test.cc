@@ -33,6 +33,8 @@ TEST(BenchCommand, SeveralModelsInOneTable) {
   Sandbox box;
   ProgramResult result = bench_in(box, {"--model", "model", "--model", "scores"});
   EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.out, HasSubstr("| peak memory | first / this |\n"));
+  EXPECT_THAT(result.out, HasSubstr(" MB | 1.00 |\n"));
   EXPECT_THAT(result.out, HasSubstr("\n| model | fp32 | 1x3x224x224 | "));
   EXPECT_THAT(result.out, HasSubstr("\n| scores | fp32 | 1x3x224x224 | "));
 }

@@ -3,16 +3,18 @@
 #include <nlohmann/json.hpp>
 #include <regex>
 
+#include "support/npz.h"
 #include "support/run_program.h"
 #include "support/sandbox.h"
+#include "support/small_models.h"
 
 namespace octet {
 namespace {
 
 namespace fs = std::filesystem;
-using testing::EndsWith;
-using testing::HasSubstr;
-using testing::StartsWith;
+using ::testing::EndsWith;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
 
 ProgramResult eval(const Sandbox& box, std::vector<std::string> words) {
   words.insert(words.begin(), "eval");
@@ -108,6 +110,9 @@ TEST(EvalCommand, ABaselineGivesATable) {
       "\\| model \\| fp32 \\| 1.0000 \\| 1.0000 \\| 1.0000 \\| [0-9.]+ k?B \\| [0-9.]+ \\| [0-9.]+ MB \\|\n"
       "\\| scores \\| fp32 \\| 1.0000 \\| 1.0000 \\| 1.0000 \\| [0-9.]+ k?B \\| [0-9.]+ \\| [0-9.]+ MB "
       "\\|\n\n"
+      "\\| output \\| cosine \\| largest difference \\| of the largest value \\| agreement \\|\n"
+      "\\|---\\|--:\\|--:\\|--:\\|--:\\|\n"
+      "\\| y \\| 0\\.[0-9]+ \\| [0-9.]+ \\| [0-9.]+ \\| 1.0000 \\|\n\n"
       "End test: test image 3\ntest_acc1 [^]*");
   EXPECT_TRUE(std::regex_match(out, table)) << out;
 }
@@ -135,6 +140,66 @@ TEST(EvalCommand, AgreementNeedsNoLabels) {
 
   EXPECT_THAT(error_of(box, {"--model-path", "model", "--data-dir", "photos"}),
               HasSubstr("photos: no labels to hold the answers against"));
+}
+
+// Two inputs, and two outputs of different ranks; the scores are multiplied by `factor`.
+void save_two_inputs(const fs::path& folder, float factor) {
+  Builder b;
+  ValueId x = b.input("x", {kUnknown, 2}), shift = b.input("shift", {kUnknown, 3, 4});
+  ValueId weight = b.constant("w", Tensor::of<float>({2, 3}, {factor, 0, 0, 0, factor, 0}));
+  ValueId scores = b.matmul(x, weight), moved = b.relu(shift);
+  b.rename(scores, "scores");
+  b.rename(moved, "moved");
+  Model(std::make_shared<const Graph>(b.build({scores, moved}))).save(folder);
+}
+
+TEST(EvalCommand, ABaselineServesModelsOfAnyKind) {
+  Sandbox box;
+  save_two_inputs(box / "two", 2);
+  save_two_inputs(box / "other", 1);
+  const Tensor x = Tensor::of<float>({3, 2}, {1, 2, 3, 4, 6, 5});
+  const Tensor shift = testing::ramp({3, 3, 4});
+  fs::create_directory(box / "arrays");
+  write_file(box / "arrays/a.npz", make_npz({{"shift", shift}, {"x", x}}, true));
+  write_file(box / "arrays/b.npz", make_npz({{"arr_0", x}, {"arr_1", shift}}));
+  const auto check = [&](std::vector<std::string> words, int images) {
+    words.insert(words.begin(), {"--model-path", "two", "--baseline", "other", "--json", "r.json"});
+    const std::string out = output_of(box, words);
+    EXPECT_THAT(out, HasSubstr("| scores | 1.000000 | 6 | 1 | 1.0000 |\n"));
+    EXPECT_THAT(out, HasSubstr("| moved | 1.000000 | 0 | 0 | 1.0000 |\n"));
+    EXPECT_THAT(out, HasSubstr("| model | precision | size on disk | ms/image | peak memory |\n"));
+    EXPECT_THAT(out, EndsWith(fmt::format("End test: test image {}\navg time X sec/img\n", images)));
+    const nlohmann::json json = nlohmann::json::parse(read_file(box / "r.json"));
+    EXPECT_EQ(json["outputs"][0]["largest_difference"], 6);
+    EXPECT_EQ(json["images"], images);
+  };
+  check({"--data-dir", "arrays"}, 6);
+  check({"--data-dir", "arrays", "--batch-size", "2"}, 6);
+  check({"--data-dir", "arrays/a.npz"}, 3);
+  save_npy(box / "one.npy", x);
+  save_npy(box / "shift.npy", shift);
+  check({"--input", "shift=shift.npy", "--input", "one.npy"}, 3);
+
+  EXPECT_THAT(error_of(box, {"--model-path", "two", "--data-dir", "arrays"}), HasSubstr("--baseline"));
+  EXPECT_THAT(error_of(box, {"--model-path", "two", "--baseline", "other", "--data-dir", "one.npy"}),
+              HasSubstr("the model has 2 inputs"));
+  EXPECT_THAT(error_of(box, {"--model-path", "two", "--baseline", "other", "--input", "x=one.npy"}),
+              HasSubstr("'shift' of the model gets no file"));
+}
+
+TEST(EvalCommand, ABaselineServesModelsThatGiveMapsForPictures) {
+  Sandbox box;
+  for (const char* name : {"map", "same"}) {
+    Builder b;
+    ValueId x = b.input("x", {kUnknown, 3, kUnknown, kUnknown});
+    Model(std::make_shared<const Graph>(b.build({b.relu(x)}))).save(box / name);
+  }
+  const std::string out =
+      output_of(box, {"--model-path", "map", "--baseline", "same", "--data-dir", "photos"});
+  EXPECT_THAT(out, HasSubstr(" | 1.000000 | 0 | 0 | 1.0000 |\n"));
+  EXPECT_THAT(out, HasSubstr("End test: test image 3\n"));
+  EXPECT_THAT(error_of(box, {"--model-path", "map", "--data-dir", "photos"}),
+              HasSubstr("the first output is"));
 }
 
 TEST(EvalCommand, JsonHoldsTheNumbers) {

@@ -4,15 +4,17 @@
 
 #include "octet/model.h"
 #include "support/idx_files.h"
+#include "support/npz.h"
 #include "support/run_program.h"
 #include "support/sandbox.h"
+#include "support/small_models.h"
 
 namespace octet {
 namespace {
 
 namespace fs = std::filesystem;
-using testing::HasSubstr;
-using testing::StartsWith;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
 
 ProgramResult ptq(const Sandbox& box, std::vector<std::string> words) {
   words.insert(words.begin(), {"ptq", "--model_path", "scores", "--output_dir", "int8"});
@@ -179,6 +181,32 @@ TEST(PtqCommand, OfArraysThePreprocessingIsNotKnown) {
   EXPECT_THAT(result.err,
               HasSubstr("no deploy.yaml beside int8 says how its pictures are prepared; assumed: short "
                         "side 256"));
+}
+
+TEST(PtqCommand, SeveralInputsComeFromNpzFiles) {
+  Sandbox box;
+  Builder b;
+  ValueId x = b.input("x", {kUnknown, 3, 8, 8}), scale = b.input("scale", {kUnknown, 4});
+  ValueId pool = b.flatten(b.global_avg_pool(b.conv2d(x, b.constant("w", testing::ramp({4, 3, 3, 3})))));
+  ValueId y = b.matmul(b.add(pool, scale), b.constant("v", testing::ramp({4, 5}, 2)));
+  Model(std::make_shared<const Graph>(b.build({y}))).save(box / "two");
+  fs::create_directory(box / "arrays");
+  for (std::uint32_t i = 0; i < 3; ++i)
+    write_file(box / fmt::format("arrays/{}.npz", i),
+               make_npz({{"scale", testing::ramp({4, 4}, 10 + i)}, {"x", testing::ramp({4, 3, 8, 8}, i)}}));
+  for (const char* processes : {"1", "2"}) {
+    ProgramResult result =
+        run_octet({"launch", "--nproc", processes, "ptq", "--model_path", "two", "--output_dir",
+                   std::string("out") + processes, "--data_dir", "arrays", "--batch_size", "3"},
+                  box.path());
+    ASSERT_EQ(result.exit_code, 0) << result.err;
+    EXPECT_THAT(result.out, HasSubstr("held out of the data; all layers"));
+  }
+  EXPECT_TRUE(Model::load((box / "out1").string()).is_quantized());
+  EXPECT_EQ(read_file(box / "out1/__params__"), read_file(box / "out2/__params__"));
+  ProgramResult result =
+      run_octet({"ptq", "--model_path", "two", "--output_dir", "out3", "--data_dir", "photos"}, box.path());
+  EXPECT_THAT(result.err, HasSubstr("give .npz files with an array for each"));
 }
 
 TEST(PtqCommand, AQuantizedModelIsRefused) {

@@ -7,7 +7,9 @@
 #include "data/classification.h"
 #include "data/transform_yaml.h"
 #include "data/transforms/auto_augment.h"
+#include "data/transforms/channels.h"
 #include "data/transforms/color_jitter.h"
+#include "data/transforms/fit.h"
 #include "data/transforms/random_crop.h"
 #include "octet/error.h"
 #include "support/damage.h"
@@ -164,12 +166,31 @@ TEST(TransformYaml, ReadsBackWhatItWrote) {
                     RandomResizedCrop{.size = 7, .scale = {0.1, 0.3}, .ratio = {1.0 / 3, 3}});
   transforms.insert(transforms.begin(), RandomCrop{9, 4});
   transforms.insert(transforms.begin(), ColorJitter{.hue = 0.2});
+  transforms.insert(transforms.begin(), Letterbox{.width = 3, .height = 4, .fill = 114});
+  transforms.insert(transforms.begin(), Resize{5, 6, Interpolation::kNearest});
+  transforms.insert(transforms.begin(), ToBGR{});
+  transforms.insert(transforms.begin(), ToGray{});
+  for (Transform& transform : transforms)
+    if (transform.get<Normalize>()) transform = Normalize{{0.5f, 0.5f, 0.5f}, {2, 2, 2}};
   for (const Transform& transform : evaluation_transforms(8, 7))
     if (!transform.get<Normalize>()) transforms.insert(transforms.begin(), transform);
   const std::string text = write_transforms(transforms);
   EXPECT_EQ(read_transforms(text, "recipe.yaml", true), transforms);
   for (const TransformRow* row : transform_table())
     EXPECT_THAT(text, HasSubstr("- type: " + std::string(row->name) + "\n"));
+}
+
+TEST(TransformYaml, OneNumberStandsForAllChannels) {
+  const Transforms expected = {Normalize{{0.5f, 0.5f, 0.5f}, {2, 2, 2}}};
+  for (const char* text :
+       {"[{type: Normalize, mean: 0.5, std: [2]}]", "[{type: Normalize, mean: [0.5], std: 2}]"})
+    EXPECT_EQ(read_transforms(text, "x", false), expected);
+  try {
+    read_transforms("[{type: ToGray}, {type: Normalize, mean: [0, 0, 1]}]", "x", false);
+    ADD_FAILURE();
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), HasSubstr("behind ToGray there is one channel"));
+  }
 }
 
 TEST(DeployYaml, RefusesBombs) {

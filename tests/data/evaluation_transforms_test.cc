@@ -5,6 +5,8 @@
 
 #include <limits>
 
+#include "data/transforms/channels.h"
+#include "data/transforms/fit.h"
 #include "data/transforms/resize.h"
 #include "octet/error.h"
 #include "support/pictures.h"
@@ -138,6 +140,54 @@ TEST(EvaluationTransforms, RefusesNonsense) {
                 PreparedTransforms({kImageNetColors, CenterCrop{3}});
               }),
               HasSubstr("CenterCrop can't be behind Normalize"));
+}
+
+TEST(EvaluationTransforms, ResizeIgnoresTheRatio) {
+  const Image image = test_image(30, 20);
+  const Image out = transformed_pixels({.image = image}, {Resize{8, 12}, kImageNetColors}).image;
+  EXPECT_EQ(out.pixels, resize(image, 8, 12, Interpolation::kBilinear).pixels);
+  EXPECT_EQ(out.width, 8);
+}
+
+TEST(EvaluationTransforms, LetterboxKeepsTheRatioAndFillsTheRest) {
+  for (const auto& [width, height] : {std::pair(30, 20), std::pair(20, 30)}) {
+    const Image image = test_image(width, height);
+    const Image inner = resize(image, width / 2, height / 2, Interpolation::kBilinear);
+    const Image out = transformed_pixels({.image = image},
+                                         {Letterbox{.width = 15, .height = 15, .fill = 114}, kImageNetColors})
+                          .image;
+    ASSERT_EQ(out.width, 15);
+    ASSERT_EQ(out.height, 15);
+    const int left = (15 - width / 2) / 2, top = (15 - height / 2) / 2;
+    for (int y = 0; y < 15; ++y)
+      for (int x = 0; x < 15; ++x) {
+        const bool is_inside = x >= left && x < left + width / 2 && y >= top && y < top + height / 2;
+        EXPECT_EQ(out.row(y)[3 * x], is_inside ? inner.row(y - top)[3 * (x - left)] : 114) << x << " " << y;
+      }
+  }
+  Mask mask(30, 20);
+  std::ranges::fill(mask.pixels, std::uint8_t{7});
+  Example example = transformed_pixels({.image = test_image(30, 20), .target = mask},
+                                       {Letterbox{.width = 15, .height = 15}, kImageNetColors});
+  EXPECT_EQ(example.mask()->row(0)[0], Mask::kIgnored);
+  EXPECT_EQ(example.mask()->row(7)[0], 7);
+  // A line stays a line.
+  const Image thin =
+      transformed_pixels({.image = test_image(1, 500)}, {Letterbox{.width = 9, .height = 9}, kImageNetColors})
+          .image;
+  EXPECT_EQ(thin.width, 9);
+}
+
+TEST(EvaluationTransforms, ChannelsCanBeTurnedRoundOrMadeOne) {
+  Image image(1, 1);
+  image.pixels = {10, 20, 200};
+  const Normalize plain{{0, 0, 0}, {1, 1, 1}};
+  const Tensor turned = transformed(image, {ToBGR{}, plain});
+  EXPECT_EQ(turned.data<float>()[0], 200 / 255.0f);
+  EXPECT_EQ(turned.data<float>()[2], 10 / 255.0f);
+  const Tensor gray = transformed(image, {ToGray{}, plain});
+  EXPECT_EQ(gray.shape(), (Shape{1, 1, 1, 1}));
+  EXPECT_EQ(gray.data<float>()[0], 38 / 255.0f);  // Pillow's, of 37.53
 }
 
 }  // namespace

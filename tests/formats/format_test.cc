@@ -57,6 +57,14 @@ TEST(Formats, ModelsAreFoundAndRecognised) {
   EXPECT_THAT(error_when_loaded(dir.path(), {"net.v1", "w"}), HasSubstr("w: no such file"));
 }
 
+TEST(Formats, ThePrefixOfAModelMayAlsoBeADirectory) {
+  TempDir dir;
+  save_model(testing::small_network(), dir.path());
+  std::filesystem::create_directory(dir / "inference");
+  EXPECT_EQ(find_model(dir / "inference").model, dir / "inference.pdmodel");
+  EXPECT_EQ(find_model(dir / "inference").weights, dir / "inference.pdiparams");
+}
+
 TEST(Formats, SaysWhatAnUnknownFileLooksLike) {
   TempDir dir;
   const auto error = [&](const char* name, const std::string& content) {
@@ -68,6 +76,7 @@ TEST(Formats, SaysWhatAnUnknownFileLooksLike) {
   const std::string onnx = "\x08\x08\x12\x07pytorch"s;
   EXPECT_THAT(error("net.onnx", onnx), HasSubstr("is an ONNX model, which octet does not read yet"));
   EXPECT_THAT(error("net", onnx), HasSubstr("is an ONNX model"));
+  EXPECT_THAT(error("net.pdmodel", onnx), HasSubstr("is an ONNX model"));
   EXPECT_THAT(error("net.pdparams", "\x80\x04}."s), HasSubstr("is a pickle, such as a checkpoint"));
   EXPECT_THAT(error("net.pt", "PK\x03\x04"s), HasSubstr("is a zip archive, such as PyTorch writes"));
   EXPECT_THAT(error("net.tflite", "\x20\0\0\0TFL3"s), HasSubstr("is a TensorFlow Lite model"));

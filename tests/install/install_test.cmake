@@ -20,6 +20,12 @@ foreach(file IN ITEMS bin/octet lib/liboctet.a lib/liboctet_vision.a include/oct
     share/bash-completion/completions/octet)
   expect("${file} is not installed" EXISTS ${WORK}/prefix/${file})
 endforeach()
+if(EXISTS ${BUILD}/octet-train)
+  # It finds libtorch, and reads what it is given.
+  expect("octet-train is not installed" EXISTS ${WORK}/prefix/bin/octet-train)
+  run(${WORK}/prefix/bin/octet-train train "")
+  expect("the installed octet-train does not start" code EQUAL 2 AND error MATCHES "octet: error")
+endif()
 run(${WORK}/prefix/bin/octet --version)
 expect("the installed program does not know its version" output MATCHES "${VERSION}")
 

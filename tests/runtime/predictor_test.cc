@@ -88,6 +88,23 @@ TEST(Predictor, ClonesRunInThreadsOfTheirOwn) {
   for (std::thread& thread : threads) thread.join();
 }
 
+TEST(Predictor, AnOutputHasNoDataBeforeTheRun) {
+  auto predictor = create_predictor(small_model());
+  auto output = predictor->get_output_handle("add_0");
+  std::vector<float> scores(5);
+  const auto message = [](const auto& call) -> std::string {
+    try {
+      call();
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "no error";
+  };
+  const std::string expected = "output add_0 has no data yet; call run() first";
+  EXPECT_EQ(message([&] { output->size(); }), expected);
+  EXPECT_EQ(message([&] { output->copy_to_cpu(scores.data()); }), expected);
+}
+
 TEST(Predictor, HandlesOutliveThePredictor) {
   auto predictor = create_predictor(small_model());
   auto output = predictor->get_output_handle(predictor->get_output_names()[0]);

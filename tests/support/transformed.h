@@ -10,7 +10,7 @@ inline Tensor transformed(const Image& image, const Transforms& transforms, std:
   Random random({seed});
   Example example{.image = image};
   prepared.apply_to_pixels(example, random);
-  Tensor tensor(DType::kFloat32, {1, Image::kChannels, example.image.height, example.image.width});
+  Tensor tensor(DType::kFloat32, {1, prepared.channels(), example.image.height, example.image.width});
   prepared.apply_to_planes(example, random, tensor.mutable_data<float>());
   return tensor;
 }

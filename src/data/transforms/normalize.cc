@@ -22,8 +22,8 @@ void Normalize::check() const {
 }
 
 void Normalize::apply(Example& example, Random&) const {
-  const std::size_t plane = example.planes.size() / Image::kChannels;
-  for (std::size_t c = 0; c < Image::kChannels; ++c) {
+  const std::size_t plane = example.image.pixels.size() / Image::kChannels;
+  for (std::size_t c = 0; c * plane < example.planes.size(); ++c) {
     // A pixel has 256 values: do the two divisions for each of those, not for each pixel.
     std::array<float, 256> values;
     for (std::size_t i = 0; i < values.size(); ++i)

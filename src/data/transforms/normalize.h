@@ -7,7 +7,7 @@ namespace octet {
 // files leave them out.
 struct Normalize {
   static const TransformRow kRow;
-  std::array<float, 3> mean = {0.5f, 0.5f, 0.5f};  // of pixels in [0, 1], in the order R, G, B
+  std::array<float, 3> mean = {0.5f, 0.5f, 0.5f};  // of pixels in [0, 1], in the order of the channels
   std::array<float, 3> std = {0.5f, 0.5f, 0.5f};
 
   void settings(Settings& settings);

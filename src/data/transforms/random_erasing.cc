@@ -31,7 +31,8 @@ void RandomErasing::apply(Example& example, Random& random) const {
     const auto width = static_cast<int>(std::nearbyint(std::sqrt(part / ratio)));
     if (height >= rows || width >= columns) continue;
     const std::int64_t top = random.below(rows - height + 1), left = random.below(columns - width + 1);
-    for (std::int64_t c = 0; c < Image::kChannels; ++c)
+    const std::int64_t channels = std::ssize(example.planes) / (std::int64_t{columns} * rows);
+    for (std::int64_t c = 0; c < channels; ++c)
       for (std::int64_t y = top; y < top + height; ++y)
         std::fill_n(example.planes.begin() + (c * rows + y) * columns + left, width, 0.0f);
     return;

@@ -47,7 +47,9 @@ std::optional<ModelPaths> recognise(const fs::path& path, const LoadOptions& opt
   fs::path model = path;
   if (fs::is_directory(path)) {
     model = options.model_file.empty() ? find_in(path) : path / options.model_file;
-    if (model.empty()) return std::nullopt;
+    // Also the beginning of a file's name, of which there may be a directory, too.
+    if (model.empty()) model = fs::path(path) += ".pdmodel";
+    if (options.model_file.empty() && !file_exists(model)) return std::nullopt;
   } else if (!file_exists(path)) {
     model += ".pdmodel";
     if (path.empty() || !file_exists(model)) return std::nullopt;

@@ -1,0 +1,140 @@
+#include "cli/array_batches.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "cli/tensors.h"
+#include "data/npz.h"
+#include "tensor/npy.h"
+
+namespace octet::cli {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+// The files with this ending: `data` itself, or those directly in the folder, sorted by name.
+std::vector<fs::path> files_in(const fs::path& data, std::string_view ending) {
+  std::vector<fs::path> paths;
+  std::error_code error;
+  if (!fs::is_directory(data, error)) {
+    if (data.extension() == ending) paths.push_back(data);
+    return paths;
+  }
+  for (fs::directory_iterator it(data, error), end; !error && it != end; it.increment(error))
+    if (it->path().extension() == ending && !it->path().filename().native().starts_with('.'))
+      paths.push_back(it->path());
+  if (error) fail("{}: cannot read the folder: {}", data.string(), error.message());
+  std::ranges::sort(paths);
+  return paths;
+}
+
+bool are_pictures(const std::vector<TensorInfo>& inputs, const Tensor& array) {
+  return inputs.size() == 1 && inputs[0].dtype == DType::kFloat32 && array.dtype() == DType::kFloat32 &&
+         array.rank() == 4 && (inputs[0].shape.empty() || inputs[0].shape.size() == 4);
+}
+
+void check_fits(const TensorInfo& input, const Tensor& array, const std::string& file) {
+  const bool same_rank = input.shape.empty() || input.shape.size() == array.shape().size();
+  if (array.dtype() != input.dtype || !same_rank)
+    fail("{}: holds {}, but input '{}' of the model is {}", file, describe(array.dtype(), array.shape()),
+         input.name, describe(input.dtype, input.shape));
+  if (array.size() == 0) fail("{}: an empty array of shape {}", file, to_string(array.shape()));
+}
+
+// By the names of the inputs; or arr_0, arr_1 ..., as numpy.savez calls arrays without one.
+std::vector<Tensor> load_named(const std::string& file, const std::vector<TensorInfo>& inputs) {
+  const std::map<std::string, Tensor> arrays = load_npz(file);
+  std::vector<Tensor> tensors;
+  for (const TensorInfo& input : inputs) {
+    auto found = arrays.find(input.name);
+    if (found == arrays.end() && arrays.size() == inputs.size())
+      found = arrays.find(fmt::format("arr_{}", tensors.size()));
+    if (found == arrays.end()) {
+      std::vector<std::string> names;
+      for (const auto& [name, array] : arrays) names.push_back(printable(name));
+      fail("{}: has no array '{}' for that input of the model, but {}", file, input.name,
+           fmt::join(names, ", "));
+    }
+    tensors.push_back(found->second);
+  }
+  return tensors;
+}
+
+Tensor rows_of(const Tensor& array, std::int64_t first, std::int64_t count) {
+  Shape shape = array.shape();
+  const std::size_t bytes = array.size_bytes() / static_cast<std::size_t>(shape[0]);
+  shape[0] = count;
+  return Tensor::view(array.dtype(), std::move(shape),
+                      array.bytes().data() + static_cast<std::size_t>(first) * bytes,
+                      std::make_shared<const Tensor>(array))
+      .aligned();
+}
+
+}  // namespace
+
+std::int64_t examples_in(const std::vector<Tensor>& inputs) {
+  return inputs.empty() || inputs[0].rank() == 0 ? 1 : inputs[0].dim(0);
+}
+
+bool ArrayBatches::are_in(const std::string& data, const std::vector<TensorInfo>& inputs) {
+  if (!files_in(data, ".npz").empty()) return true;
+  std::vector<fs::path> files = files_in(data, ".npy");
+  std::erase_if(files, [](const fs::path& file) { return file.filename() == "labels.npy"; });
+  return !files.empty() && !are_pictures(inputs, load_npy(files.front()));
+}
+
+ArrayBatches::ArrayBatches(const std::string& data, std::vector<TensorInfo> inputs, int batch_size)
+    : inputs_(std::move(inputs)), batch_size_(batch_size) {
+  for (const fs::path& file : files_in(data, ".npz")) files_.push_back({{"", file.string()}});
+  if (!files_.empty()) return;
+  if (inputs_.size() != 1)
+    fail("{}: an .npy file holds one array, and the model has {} inputs; put one for each into an .npz file",
+         data, inputs_.size());
+  for (const fs::path& file : files_in(data, ".npy")) files_.push_back({{inputs_[0].name, file.string()}});
+}
+
+ArrayBatches::ArrayBatches(const std::vector<Binding>& files, std::vector<TensorInfo> inputs, int batch_size)
+    : inputs_(std::move(inputs)), batch_size_(batch_size), files_({{}}) {
+  for (const TensorInfo& input : inputs_) {
+    const auto found = std::ranges::find(files, input.name, &Binding::name);
+    if (found == files.end()) fail("the input '{}' of the model gets no file", input.name);
+    files_[0].push_back(*found);
+  }
+}
+
+std::vector<Tensor> ArrayBatches::load(const Files& files) const {
+  std::vector<Tensor> tensors;
+  if (files.front().name.empty())
+    tensors = load_named(files.front().file, inputs_);
+  else
+    for (const Binding& file : files) tensors.push_back(load_npy(file.file).aligned());
+  for (std::size_t i = 0; i < inputs_.size(); ++i)
+    check_fits(inputs_[i], tensors[i], files[std::min(i, files.size() - 1)].file);
+  return tensors;
+}
+
+bool ArrayBatches::can_cut() const {
+  for (std::size_t i = 0; i < inputs_.size(); ++i) {
+    const Shape& shape = inputs_[i].shape;
+    if (shape.empty() || shape[0] >= 0 || arrays_[i].dim(0) != arrays_[0].dim(0)) return false;
+  }
+  return true;
+}
+
+std::optional<std::vector<Tensor>> ArrayBatches::next() {
+  if (arrays_.empty()) {
+    if (file_ == files_.size()) return std::nullopt;
+    arrays_ = load(files_[file_++]);
+    at_ = 0;
+  }
+  if (!can_cut()) return std::exchange(arrays_, {});
+  const std::int64_t rows = arrays_[0].dim(0), count = std::min(batch_size_, rows - at_);
+  std::vector<Tensor> batch;
+  for (const Tensor& array : arrays_) batch.push_back(rows_of(array, at_, count));
+  at_ += count;
+  if (at_ == rows) arrays_.clear();
+  return batch;
+}
+
+}  // namespace octet::cli

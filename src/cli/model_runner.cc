@@ -1,0 +1,21 @@
+#include "cli/model_runner.h"
+
+#include <algorithm>
+
+namespace octet::cli {
+
+ModelRunner::ModelRunner(const ModelFlags& model, const Config& config, ThreadPool& pool)
+    : path_(model.path),
+      model_(Model::load(model.path, model.files)),
+      session_(prepare(*model_.graph(), execute_options(config)), pool) {}
+
+std::vector<Tensor> ModelRunner::run(const std::vector<Tensor>& inputs) {
+  std::vector<Tensor> outputs = session_.run(inputs);
+  std::size_t bytes = session_.arena_bytes();
+  for (const Tensor& input : inputs) bytes += input.size_bytes();
+  for (const Tensor& output : outputs) bytes += output.size_bytes();
+  peak_bytes_ = std::max(peak_bytes_, bytes);
+  return outputs;
+}
+
+}  // namespace octet::cli

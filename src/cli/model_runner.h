@@ -1,0 +1,31 @@
+#pragma once
+#include <string>
+#include <vector>
+
+#include "base/threads.h"
+#include "cli/model_flags.h"
+#include "runtime/executor.h"
+
+namespace octet::cli {
+
+// A model that is loaded and runs, whatever it takes and gives.
+class ModelRunner {
+ public:
+  ModelRunner(const ModelFlags& model, const Config& config, ThreadPool& pool);  // `pool` must outlive it
+
+  // The outputs, which the next run overwrites.
+  std::vector<Tensor> run(const std::vector<Tensor>& inputs);
+
+  const std::string& path() const { return path_; }
+  const Model& model() const { return model_; }
+  const char* precision() const { return model_.is_quantized() ? "int8" : "fp32"; }
+  std::size_t peak_bytes() const { return peak_bytes_; }  // of inputs, outputs and the memory plan
+
+ private:
+  std::string path_;
+  Model model_;
+  Session session_;
+  std::size_t peak_bytes_ = 0;
+};
+
+}  // namespace octet::cli
