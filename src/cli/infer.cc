@@ -70,12 +70,12 @@ class Inference {
     Dataset pictures;
     for (fs::path& path : list_images(options_.img_path)) pictures.entries.push_back({std::move(path)});
     const auto count = static_cast<std::int64_t>(pictures.entries.size());
-    // Nothing is read ahead, so that each stage can be measured.
+    // Pictures are decoded while the model runs; unless each stage is to be measured.
     Loader loader(std::move(pictures), transforms_,
                   {.batching = Batching::kEach,
                    .batch_size = batch_size(),
-                   .workers = std::min(pool_.threads(), batch_size()),
-                   .prefetch = 0});
+                   .workers = options_.benchmark ? std::min(pool_.threads(), batch_size()) : pool_.threads(),
+                   .prefetch = options_.benchmark ? 0 : batches_ahead()});
     Progress progress("pictures", count);
     std::int64_t broken = 0;
     while (std::optional<Batch> batch = next(loader)) {
@@ -98,6 +98,9 @@ class Inference {
   int batch_size() const {
     return std::min(options_.batch_size, options_.max_batch_size.value_or(options_.batch_size));
   }
+
+  // Enough for every thread to have a picture to work on, whatever the size of a batch.
+  int batches_ahead() const { return 2 + 4 * pool_.threads() / batch_size(); }
 
   std::optional<Batch> next(Loader& loader) {
     preprocess_time_.start();
