@@ -75,12 +75,12 @@ class Inference {
     Dataset pictures;
     for (fs::path& path : list_images(options_.img_path)) pictures.entries.push_back({std::move(path)});
     const auto count = static_cast<std::int64_t>(pictures.entries.size());
-    // Nothing is read ahead, so that each stage can be measured.
+    // Pictures are decoded while the model runs; unless each stage is to be measured.
     Loader loader(std::move(pictures), transforms_,
                   {.batching = Batching::kEach,
                    .batch_size = batch_size(),
-                   .workers = std::min(pool_.threads(), batch_size()),
-                   .prefetch = 0});
+                   .workers = options_.benchmark ? std::min(pool_.threads(), batch_size()) : pool_.threads(),
+                   .prefetch = options_.benchmark ? 0 : batches_ahead()});
     Progress progress("pictures", count);
     std::int64_t broken = 0;
     while (std::optional<Batch> batch = next(loader)) {
@@ -104,6 +104,9 @@ class Inference {
   int batch_size() const {
     return std::min(options_.batch_size, options_.max_batch_size.value_or(options_.batch_size));
   }
+
+  // Enough for every thread to have a picture to work on, whatever the size of a batch.
+  int batches_ahead() const { return 2 + 4 * pool_.threads() / batch_size(); }
 
   std::optional<Batch> next(Loader& loader) {
     preprocess_time_.start();
@@ -177,7 +180,8 @@ std::function<int()> declare_infer(Args& args) {
   constexpr int kMaxCount = 1 << 20;
   add_model_flags(args, &options->model, "model-dir");
   args.group("Pictures");
-  args.add("img-path", &options->img_path, "FILE_OR_DIR", "a JPEG or PNG picture, or a folder of them");
+  args.add("img-path", &options->img_path, "FILE_OR_DIR",
+           "a JPEG or PNG picture, or a folder with some in it or below");
   args.add("batch-size", &options->batch_size, {1, 4096}, "pictures to run at once");
   args.add("max-batch-size", &options->max_batch_size, {1, 4096}, "never more than this at once");
   add_preprocess_flags(args, &options->preprocess);

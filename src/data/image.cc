@@ -54,12 +54,15 @@ std::vector<fs::path> list_images(const fs::path& path) {
   if (!fs::is_directory(status)) return {path};
 
   std::vector<fs::path> paths;
-  for (fs::directory_iterator it(path, error), end; !error && it != end; it.increment(error)) {
+  for (fs::recursive_directory_iterator it(path, error), end; !error && it != end; it.increment(error)) {
     std::error_code ignored;
-    if (is_picture_name(it->path()) && it->is_regular_file(ignored)) paths.push_back(it->path());
+    if (it->path().filename().native().starts_with('.'))
+      it.disable_recursion_pending();
+    else if (is_picture_name(it->path()) && it->is_regular_file(ignored))
+      paths.push_back(it->path());
   }
   if (error) fail("{}: cannot read the folder: {}", path.string(), error.message());
-  if (paths.empty()) fail("{}: no pictures (*.jpg, *.jpeg, *.png) in this folder", path.string());
+  if (paths.empty()) fail("{}: no pictures (*.jpg, *.jpeg, *.png) in this folder or below", path.string());
   std::sort(paths.begin(), paths.end());
   return paths;
 }

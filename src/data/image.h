@@ -42,8 +42,8 @@ std::string encode_png(const Image& image);
 // *.jpg, *.jpeg, *.png in any case.
 bool is_picture_name(const std::filesystem::path& path);
 
-// The picture `path` itself, or the pictures directly in the folder `path`, sorted by name; an Error when
-// there is none.
+// The picture `path` itself, or the pictures in the folder `path` and below, sorted by name; an Error when
+// there is none. Links to folders are not followed, and what is hidden is left out.
 std::vector<std::filesystem::path> list_images(const std::filesystem::path& path);
 
 // A JPEG file, with color at half the resolution; quality is libjpeg's, 1 to 100.

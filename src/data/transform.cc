@@ -27,8 +27,8 @@ constexpr const TransformRow* kTransforms[] = {
     &RandomHorizontalFlip::kRow,
     &AutoAugment::kRow,
     &ColorJitter::kRow,
-    &ToBGR::kRow,
     &ToGray::kRow,
+    &ToBGR::kRow,
     &Normalize::kRow,
     &RandomErasing::kRow,
 };

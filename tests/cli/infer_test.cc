@@ -65,6 +65,21 @@ TEST(InferCommand, TheDefaultPictureIsImagesDemoJpg) {
   EXPECT_NEAR(answers[0].prob, expected_prob({1, 0, 0}, 0), 2e-3);  // JPEG's red is not quite 255, 0, 0
 }
 
+TEST(InferCommand, TransformsTakeThePlaceOfTheUsualOnes) {
+  Sandbox box;
+  write_file(
+      box / "steps.yaml",
+      "- {type: Letterbox, width: 8, height: 8, fill: 114}\n- type: ToBGR\n- {type: Normalize, mean: 0}\n");
+  for (const char* steps :
+       {"[{type: Resize, width: 4, height: 4}, {type: ToBGR}, {type: Normalize}]", "steps.yaml"}) {
+    ProgramResult result = infer(box, {"--model-dir", "model", "--transforms", steps});
+    ASSERT_EQ(result.exit_code, 0) << result.err;
+    EXPECT_EQ(parse(result.out).at(0).class_id, 2) << "red is taken for blue";
+  }
+  EXPECT_THAT(error_of(box, {"--model-dir", "model", "--transforms", "[{type: Turn}]"}),
+              testing::HasSubstr("--transforms:1: transform 'Turn' is not supported"));
+}
+
 TEST(InferCommand, SoftmaxIsAppliedToScoresOnly) {
   Sandbox box;
   std::vector<Answer> from_probabilities = parse(infer(box, {"--model-dir", "model", "--topk", "3"}).out);

@@ -56,6 +56,7 @@ std::string another_value(const Flag& flag) {
   if (flag.name == "quantizable-layer-type") return "Linear";
   if (flag.name == "pact-init") return "2";
   if (flag.name == "class-weights") return "1,2.5";
+  if (flag.name == "transforms") return "[{type: ToBGR}, {type: Normalize}]";
   if (flag.boolean) return flag.default_text == "True" ? "False" : "True";
   if (flag.number_list) return "0.25,0.5,0.75";
   if (flag.value == "X") return "0.625";

@@ -114,9 +114,9 @@ TEST(DeployYaml, ReadsWhatPaddleSegExports) {
 
 TEST(DeployYaml, NamesTheLineOfAMistake) {
   const std::string begin = "Deploy:\n  transforms:\n";
-  EXPECT_EQ(
-      error_of(begin + "  - {type: Pad, size: 3}\n"),
-      "deploy.yaml:3: transform 'Pad' is not supported; there are ResizeShort, CenterCrop and Normalize");
+  EXPECT_EQ(error_of(begin + "  - {type: Pad, size: 3}\n"),
+            "deploy.yaml:3: transform 'Pad' is not supported; there are ResizeShort, Resize, Letterbox, "
+            "CenterCrop, ToGray, ToBGR and Normalize");
   EXPECT_EQ(error_of(begin + "  - type: CenterCrop\n    size: big\n"),
             "deploy.yaml:4: 'size' must be a positive whole number");
   EXPECT_THAT(error_of(begin + "  - type: CenterCrop\n    size: 0\n"),
@@ -131,7 +131,7 @@ TEST(DeployYaml, NamesTheLineOfAMistake) {
   EXPECT_THAT(error_of(begin + "  - type: ResizeShort\n    size: 3\n    interpolation: best\n"),
               StartsWith("deploy.yaml:5: interpolation 'best' is not known"));
   EXPECT_EQ(error_of(begin + "  - type: Normalize\n    mean: [1, 2]\n"),
-            "deploy.yaml:4: 'mean' must be a list of three numbers");
+            "deploy.yaml:4: 'mean' must be one number or a list of three");
   EXPECT_THAT(error_of(begin + "  - type: Normalize\n    std: [1, 2, x]\n"),
               StartsWith("deploy.yaml:4: 'std' must be"));
   EXPECT_EQ(error_of(begin + "  - type: Normalize\n    std: [1, 2, 0]\n"),
@@ -149,10 +149,11 @@ TEST(DeployYaml, NamesTheLineOfAMistake) {
 }
 
 TEST(DeployYaml, IsNotRandom) {
-  EXPECT_EQ(
-      error_of("Deploy:\n  transforms:\n  - type: AutoAugment\n  - type: Normalize\n"),
-      "deploy.yaml:3: AutoAugment is random, which only training is; there are ResizeShort, CenterCrop and "
-      "Normalize");
+  EXPECT_EQ(error_of("Deploy:\n  transforms:\n  - type: AutoAugment\n  - type: Normalize\n"),
+            "deploy.yaml:3: AutoAugment is random, which only training is; there are ResizeShort, Resize, "
+            "Letterbox, "
+            "CenterCrop, ToGray, ToBGR and "
+            "Normalize");
 }
 
 // Every kind of transform, with other settings than the defaults where it has some.

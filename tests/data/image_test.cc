@@ -194,8 +194,12 @@ TEST(LoadImage, NamesTheFile) {
 TEST(ListImages, SortsTheFolder) {
   TempDir dir;
   for (const char* name : {"b.PNG", "a.jpeg", "c.jpg", "notes.txt", "jpg"}) write_file(dir / name, "x");
-  std::filesystem::create_directory(dir / "folder.jpg");
-  EXPECT_THAT(list_images(dir.path()), ElementsAre(dir / "a.jpeg", dir / "b.PNG", dir / "c.jpg"));
+  for (const char* folder : {"folder.jpg", "deep", ".hidden"})
+    std::filesystem::create_directory(dir / folder);
+  write_file(dir / "deep/d.jpg", "x");
+  write_file(dir / ".hidden/e.jpg", "x");
+  EXPECT_THAT(list_images(dir.path()),
+              ElementsAre(dir / "a.jpeg", dir / "b.PNG", dir / "c.jpg", dir / "deep/d.jpg"));
   EXPECT_THAT(list_images(dir / "notes.txt"), ElementsAre(dir / "notes.txt"));
 }
 
@@ -210,7 +214,8 @@ TEST(ListImages, SaysWhatIsMissing) {
     return "no error";
   };
   EXPECT_EQ(error(dir / "nothing"), (dir / "nothing").string() + ": no such file or folder");
-  EXPECT_EQ(error(dir.path()), dir.path().string() + ": no pictures (*.jpg, *.jpeg, *.png) in this folder");
+  EXPECT_EQ(error(dir.path()),
+            dir.path().string() + ": no pictures (*.jpg, *.jpeg, *.png) in this folder or below");
 }
 
 }  // namespace
