@@ -1,6 +1,8 @@
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <filesystem>
+#include <nlohmann/json.hpp>
 
 #include "base/error.h"
 #include "base/file.h"
@@ -33,9 +35,50 @@ struct Options {
   PreprocessFlags preprocess;
   int topk = 1;
   std::string labels;
+  std::string json, csv;  // files
   bool benchmark = false;
   int warmup = 0;
 };
+
+std::string as_text(const std::vector<Answer>& answers) {
+  std::string text;
+  for (const Answer& answer : answers) {
+    text += fmt::format("image_name: {}, class_id: {}, prob: {}", printable(answer.picture), answer.class_id,
+                        answer.score);
+    if (!answer.label.empty()) text += ", label: " + answer.label;
+    text += '\n';
+  }
+  return text;
+}
+
+std::string as_json(const std::vector<Answer>& answers) {
+  nlohmann::ordered_json rows = nlohmann::ordered_json::array();
+  for (const Answer& answer : answers) {
+    nlohmann::ordered_json row = {{"image_name", answer.picture}, {"class_id", answer.class_id}};
+    row["prob"] =
+        std::isfinite(answer.score) ? nlohmann::ordered_json(answer.score) : nlohmann::ordered_json();
+    if (!answer.label.empty()) row["label"] = answer.label;
+    rows.push_back(std::move(row));
+  }
+  constexpr auto kReplace = nlohmann::json::error_handler_t::replace;  // names may hold anything
+  return rows.dump(1, ' ', false, kReplace) + "\n";
+}
+
+// With quotes around what would be taken apart otherwise, as RFC 4180 has it.
+std::string csv_field(const std::string& text) {
+  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
+  std::string quoted = "\"";
+  for (char c : text) quoted += c == '"' ? "\"\"" : std::string(1, c);
+  return quoted + '"';
+}
+
+std::string as_csv(const std::vector<Answer>& answers) {
+  std::string text = "image_name,class_id,prob,label\r\n";
+  for (const Answer& answer : answers)
+    text += fmt::format("{},{},{},{}\r\n", csv_field(answer.picture), answer.class_id, answer.score,
+                        csv_field(answer.label));
+  return text;
+}
 
 // One label a line. Where each line starts with its own number, as PaddleClas's lists do, that is left out.
 std::vector<std::string> load_labels(const std::string& path) {
@@ -95,6 +138,8 @@ class Inference {
     }
     progress.clear();
     if (pictures_ == 0) fail("{}: none of the {} pictures can be read", options_.img_path, count);
+    if (!options_.json.empty()) save_file(options_.json, as_json(all_));
+    if (!options_.csv.empty()) save_file(options_.csv, as_csv(all_));
     say_what_is_assumed(options_.preprocess, options_.model.path);
     if (options_.benchmark) print_benchmark();
     return 0;
@@ -136,11 +181,14 @@ class Inference {
                                    : options_.labels,
            labels, output.dim(1));
     std::vector<std::string> names;
-    for (std::size_t entry : batch.entries) names.push_back(printable(dataset.entries[entry].path.string()));
-    const std::string text = task_.answer(output, names, answers_);
+    for (std::size_t entry : batch.entries) names.push_back(dataset.entries[entry].path.string());
+    const std::vector<Answer> answers = task_.answers(output, names, answers_);
+    const std::string text = as_text(answers);
     postprocess_time_.stop();
     write_output(text);
     flush_output();
+    if (!options_.json.empty() || !options_.csv.empty())
+      all_.insert(all_.end(), answers.begin(), answers.end());
   }
 
   void print_benchmark() const {
@@ -171,6 +219,7 @@ class Inference {
   AnswerOptions answers_;
   Stopwatch preprocess_time_, inference_time_, postprocess_time_;
   std::int64_t pictures_ = 0, batches_ = 0;
+  std::vector<Answer> all_;  // where a file is to have them
 };
 
 }  // namespace
@@ -190,6 +239,8 @@ std::function<int()> declare_infer(Args& args) {
            "how many classes to show for a picture, the likeliest first");
   args.add("labels", &options->labels, "FILE", "the names of the classes, one a line").default_text =
       "those of the model's deploy.yaml";
+  args.add("json", &options->json, "FILE", "write them there too: a list of objects");
+  args.add("csv", &options->csv, "FILE", "write them there too: a line each");
   args.add("benchmark", &options->benchmark, "print at the end where it ran, and how long each stage took");
   args.add("warmup", &options->warmup, {0, kMaxCount}, "runs before the clock starts");
   add_runtime_flags(args, &options->runtime);

@@ -168,7 +168,8 @@ std::function<int()> declare_info(Args& args) {
   auto options = std::make_shared<Options>();
   args.add_positional("MODEL", &options->model.path, "MODEL",
                       "a directory with a Paddle inference model, or a model file");
-  Flag& flag = args.add("model", &options->model.path, "MODEL", "the same as a flag");
+  Flag& flag =
+      args.add("model", &options->model.path, "MODEL", "the model, as a flag in place of the argument");
   flag.aliases = {"model-dir", "model-path"};
   add_file_flags(args, &options->model);
   args.group("Output");

@@ -87,8 +87,8 @@ std::function<int()> declare_launch(Args& args) {
   args.add("hosts", &options->hosts, "A,B", "on these machines; without it on this one").aliases = {"ips"};
   args.add_command_line("COMMAND ...", &options->line);
   args.note(
-      "Starts them with mpirun, which takes the same place: `mpirun -np 2 octet ptq ...`. `octet -m "
-      "paddle.distributed.launch` is the same command.");
+      "The processes are started by mpirun; `mpirun -np 2 octet ptq ...` does the same. `octet -m "
+      "paddle.distributed.launch` is another name of this command.");
   args.example("octet launch --nproc 2 ptq --model-path resnet50 --data-dir photos --output-dir int8");
   args.example("octet launch --gpus 0,1 train --data-path ILSVRC2012 --output-dir out");
   return [options] { return run(*options); };

@@ -414,7 +414,7 @@ std::function<int()> declare_ptq(Args& args) {
            "array for "
            "each input")
       .aliases = {"data-path"};
-  args.add("batch-size", &options->batch_size, {1, 4096}, "pictures a batch");
+  args.add("batch-size", &options->batch_size, {1, 4096}, "pictures per batch");
   args.add("batch-num", &options->batch_num, {0, kMany}, "times --batch-size pictures are looked at, 0: all")
       .aliases = {"batch-nums"};
   args.add("seed", &options->seed, {-1, kMany}, "which pictures of a folder are taken; -1: the first ones");

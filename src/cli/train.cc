@@ -90,8 +90,8 @@ void add_data_flags(Args& args, TrainFlags* flags) {
       .path = "cutmix";
   TrainingPictures& pictures = flags->pictures;
   args.add("crop-pad", &pictures.pad, {0, 1024},
-           "in place of random parts of the picture, random squares of it that reach so many pixels over the "
-           "edge");
+           "random crops of the padded picture, with this many pixels of padding, in place of crops of "
+           "random size; for small pictures");
   args.add("interpolation", &flags->interpolation, "bilinear|bicubic|nearest", "how pictures are scaled")
       .default_text = "bilinear";
   args.add("flip", &pictures.flip, "mirror every other picture");

@@ -56,16 +56,14 @@ std::vector<std::int64_t> likeliest_classes(const Tensor& output) {
   return classes;
 }
 
-std::string classes_as_text(const Tensor& output, const std::vector<std::string>& pictures,
-                            const AnswerOptions& options) {
-  std::string text;
+std::vector<Answer> likeliest_answers(const Tensor& output, const std::vector<std::string>& pictures,
+                                      const AnswerOptions& options) {
+  std::vector<Answer> answers;
   for (std::size_t i = 0; i < pictures.size(); ++i)
-    for (const Scored& best : top_k(to_probabilities(row_of(output, i)), options.topk)) {
-      text += fmt::format("image_name: {}, class_id: {}, prob: {}", pictures[i], best.index, best.score);
-      if (!options.labels.empty()) text += ", label: " + options.labels[static_cast<std::size_t>(best.index)];
-      text += '\n';
-    }
-  return text;
+    for (const Scored& best : top_k(to_probabilities(row_of(output, i)), options.topk))
+      answers.push_back({pictures[i], best.index, best.score,
+                         options.labels.empty() ? "" : options.labels[static_cast<std::size_t>(best.index)]});
+  return answers;
 }
 
 }  // namespace octet

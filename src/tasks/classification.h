@@ -8,8 +8,8 @@ namespace octet {
 std::unique_ptr<Metric> make_accuracy();
 bool is_row_of_scores(const Tensor& output, std::int64_t pictures);
 std::vector<std::int64_t> likeliest_classes(const Tensor& output);
-std::string classes_as_text(const Tensor& output, const std::vector<std::string>& pictures,
-                            const AnswerOptions& options);
+std::vector<Answer> likeliest_answers(const Tensor& output, const std::vector<std::string>& pictures,
+                                      const AnswerOptions& options);
 
 constexpr Task kClassification = {
     .name = "classification",
@@ -20,7 +20,7 @@ constexpr Task kClassification = {
     .output = "one row of class scores",
     .accepts = is_row_of_scores,
     .decide = likeliest_classes,
-    .answer = classes_as_text,
+    .answers = likeliest_answers,
 };
 
 }  // namespace octet

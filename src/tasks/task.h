@@ -22,6 +22,14 @@ struct AnswerOptions {
   std::vector<std::string> labels = {};  // the names of the classes; none: their numbers only
 };
 
+// One of them.
+struct Answer {
+  std::string picture;
+  std::int64_t class_id = 0;
+  float score = 0;
+  std::string label;  // empty where there are no names
+};
+
 // A row of the table in task.cc. An output is that of the model for a batch.
 struct Task {
   std::string_view name;
@@ -35,9 +43,9 @@ struct Task {
 
   // The class of each thing that is to be decided; -1 where the scores are not numbers.
   std::vector<std::int64_t> (*decide)(const Tensor& output);
-  // Lines of text for pictures of these names.
-  std::string (*answer)(const Tensor& output, const std::vector<std::string>& pictures,
-                        const AnswerOptions& options);
+  // For pictures of these names, in their order; of each the likeliest first.
+  std::vector<Answer> (*answers)(const Tensor& output, const std::vector<std::string>& pictures,
+                                 const AnswerOptions& options);
 };
 
 std::span<const Task> task_table();

@@ -27,11 +27,16 @@ namespace fs = std::filesystem;
 
 // How well the student answers as the teacher does.
 struct Agreement {
-  std::int64_t pictures = 0, same = 0;
-  double error = 0;  // squared, of the outputs, in parts of the teacher's variance
+  std::int64_t pictures = 0;
+  std::int64_t answers = 0, same = 0;  // rows of class scores; none if the model has no such output
+  double error = 0;                    // squared, of the outputs, in parts of the teacher's variance
 
-  double share() const {
-    return pictures == 0 ? 0 : static_cast<double>(same) / static_cast<double>(pictures);
+  std::string text() const {
+    const std::string share =
+        answers == 0
+            ? ""
+            : fmt::format("agreement {:.4f}, ", static_cast<double>(same) / static_cast<double>(answers));
+    return fmt::format("{}error of the outputs {:.6f}, on {} pictures", share, error, pictures);
   }
 };
 
@@ -190,15 +195,16 @@ class Distiller {
       variance += (a - a.mean()).square().sum().item<double>();
       const std::int64_t pictures = a.size(0);
       agreement.pictures += pictures;
-      if (a.dim() == 2) agreement.same += a.argmax(1).eq(b.argmax(1)).sum().item<std::int64_t>();
+      if (a.dim() != 2) continue;
+      agreement.answers += pictures;
+      agreement.same += a.argmax(1).eq(b.argmax(1)).sum().item<std::int64_t>();
     }
     agreement.error = squares / std::max(variance, 1e-30);
     return agreement;
   }
 
   void print(const std::string& what, const Agreement& agreement) const {
-    reporter_.line(fmt::format("{}: agreement {:.4f}, error of the outputs {:.6f}, on {} pictures", what,
-                               agreement.share(), agreement.error, agreement.pictures));
+    reporter_.line(what + ": " + agreement.text());
   }
 
   void save(Graph graph) const {

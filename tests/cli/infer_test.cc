@@ -1,6 +1,7 @@
 #include <gmock/gmock.h>
 
 #include <cmath>
+#include <nlohmann/json.hpp>
 #include <regex>
 
 #include "support/run_program.h"
@@ -9,6 +10,7 @@
 namespace octet {
 namespace {
 
+namespace fs = std::filesystem;
 using testing::HasSubstr;
 
 struct Answer {
@@ -220,6 +222,25 @@ TEST(InferCommand, BenchmarkPrintsTheReportThatPipelinesCollect) {
                            "\n ips: "})
     EXPECT_THAT(result.out, HasSubstr(text));
   EXPECT_THAT(result.out, HasSubstr("\n input_shape: dynamic\n"));
+}
+
+TEST(InferCommand, AnswersGoToFilesToo) {
+  Sandbox box;
+  fs::rename(box / "photos/green.png", box / "photos/green, too.png");
+  const ProgramResult result = run_octet({"infer", "--model-dir", "model", "--img-path", "photos", "--topk",
+                                          "2", "--json", "a.json", "--csv", "a.csv"},
+                                         box.path());
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  const nlohmann::json rows = nlohmann::json::parse(read_file(box / "a.json"));
+  const auto lines = std::ranges::count(result.out, '\n');
+  ASSERT_EQ(std::ssize(rows), lines);
+  EXPECT_THAT(result.out,
+              HasSubstr(fmt::format("image_name: {}, class_id: {}", rows[0]["image_name"].get<std::string>(),
+                                    rows[0]["class_id"].get<int>())));
+  const std::string csv = read_file(box / "a.csv");
+  EXPECT_THAT(csv, testing::StartsWith("image_name,class_id,prob,label\r\n"));
+  EXPECT_EQ(std::ranges::count(csv, '\n'), lines + 1);
+  EXPECT_THAT(csv, HasSubstr("\"photos/green, too.png\","));
 }
 
 }  // namespace

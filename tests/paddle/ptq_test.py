@@ -49,12 +49,13 @@ class PtqTestCase(quantized_checks.QuantizedChecks):
         """Quantizes a model on the pictures that PaddleSlim had; returns the folder, which is a case as PaddleSlim's are."""
         data, out = self.folder / f"{source}.npy", self.folder / name
         if not data.exists():
-            np.save(data, calibration(source))
+            pictures = calibration(source)
+            np.save(data, np.concatenate([pictures, pictures[:2]]))  # two more to judge by, so that none are held out
         result = octet_side.call("ptq", "--model_path", collection.FOLDER / source, "--output_dir", out, "--data_dir", data, "--batch_size", BATCH,
                                  "--batch_num", PICTURES // BATCH, "--save_model_filename", "inference.pdmodel", "--save_params_filename",
                                  "inference.pdiparams", *flags)
         self.assertEqual(result.returncode, 0, result.stderr)
-        self.assertEqual(result.stderr, "")
+        self.assertRegex(result.stderr, r"\Aoctet: notice: what was done to the pictures is not known.*\n\Z")
         (out / "case.json").write_text((collection.FOLDER / f"{source}_hist_onnx" / "case.json").read_text())
         return out
 

@@ -42,7 +42,9 @@ class TrainTest(WithPaddle):
     def train(self, name, *flags):
         result = octet_side.call("train", "--data-path", self.path("data"), "--model", name, "--img-size", SIZE, "-b", 6, "--epochs", 1,
                                  "--device", "cpu", "--names", "paddle.vision", "--output-dir", self.path("out"), *flags)
-        self.assertEqual((result.returncode, result.stderr), (0, ""))
+        self.assertEqual(result.returncode, 0, result.stderr)
+        # After one epoch on noise a network may well answer one class only.
+        self.assertRegex(result.stderr, r"\A(octet: warning: the network takes every p.*\n)?\Z")
         return self.path("out/latest")
 
     def check_parameters(self, name):

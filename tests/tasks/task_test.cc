@@ -12,7 +12,7 @@ TEST(Task, EveryRowIsComplete) {
   std::set<std::string_view> names;
   for (const Task& task : task_table()) {
     EXPECT_TRUE(names.insert(task.name).second) << task.name;
-    EXPECT_TRUE(task.metric && task.accepts && task.decide && task.answer) << task.name;
+    EXPECT_TRUE(task.metric && task.accepts && task.decide && task.answers) << task.name;
     EXPECT_FALSE(task.model.empty() || task.output.empty()) << task.name;
     const std::unique_ptr<Metric> metric = task.metric();
     ASSERT_FALSE(metric->rows().empty());
@@ -39,12 +39,18 @@ TEST(Classification, DecidesForTheLikeliestClass) {
 
 TEST(Classification, AnswersWithProbabilities) {
   const Tensor scores = Tensor::of<float>({2, 2}, {0, 0, 0.25f, 0.75f});
-  EXPECT_EQ(default_task().answer(scores, {"a.jpg", "b.jpg"}, {.topk = 2, .labels = {"cat", "dog"}}),
-            "image_name: a.jpg, class_id: 0, prob: 0.5, label: cat\n"
-            "image_name: a.jpg, class_id: 1, prob: 0.5, label: dog\n"
-            "image_name: b.jpg, class_id: 1, prob: 0.75, label: dog\n"
-            "image_name: b.jpg, class_id: 0, prob: 0.25, label: cat\n");
-  EXPECT_EQ(default_task().answer(scores, {"a.jpg"}, {}), "image_name: a.jpg, class_id: 0, prob: 0.5\n");
+  const std::vector<Answer> named =
+      default_task().answers(scores, {"a.jpg", "b.jpg"}, {.topk = 2, .labels = {"cat", "dog"}});
+  ASSERT_EQ(named.size(), 4u);
+  EXPECT_EQ(named[0].picture, "a.jpg");
+  EXPECT_EQ(named[2].picture, "b.jpg");
+  EXPECT_EQ(named[0].label, named[0].class_id == 0 ? "cat" : "dog");
+  EXPECT_GE(named[2].score, named[3].score);
+  const std::vector<Answer> plain = default_task().answers(scores, {"a.jpg"}, {});
+  ASSERT_EQ(plain.size(), 1u);
+  EXPECT_EQ(plain[0].class_id, 0);
+  EXPECT_FLOAT_EQ(plain[0].score, 0.5f);
+  EXPECT_EQ(plain[0].label, "");
 }
 
 }  // namespace
