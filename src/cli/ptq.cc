@@ -273,6 +273,7 @@ void warn_if_bad(const QuantizeReport& report, const Options& options) {
     if (l.channel_spread > 32 && !q.equalize && report.equalized == 0) remedy = "--equalize, or ";
     remedy += fmt::format("--keep-float '{}'", printable(l.name));
   }
+  if (q.algo != "auto") remedy = "--algo auto" + (remedy.empty() ? "" : ", or " + remedy);
   if (q.weight_bits < 8 || q.activation_bits < 8)
     remedy = fmt::format("more than {} bits", std::min(q.weight_bits, q.activation_bits)) +
              (remedy.empty() ? "" : ", or " + remedy);
