@@ -18,6 +18,7 @@
 #include "data/deploy_yaml.h"
 #include "data/loader.h"
 #include "formats/format.h"
+#include "quant/equalize.h"
 #include "quant/ptq.h"
 
 namespace octet::cli {
@@ -264,13 +265,14 @@ void warn_if_bad(const QuantizeReport& report, const Options& options) {
   if (!layers.empty()) {
     const LayerQuality& l = layers.front();
     cause = fmt::format(" The layer {} alone has {}", printable(l.name), decibels(l.own_sqnr_db));
-    if (l.channel_spread > 32)
+    if (l.channel_spread > quant::kGreatSpread)
       cause += fmt::format(
           ": of its input {} the largest channel reaches {:.0f} times as far as most, so one scale "
           "for all leaves little of the others",
           printable(l.input), l.channel_spread);
     cause += ".";
-    if (l.channel_spread > 32 && !q.equalize && report.equalized == 0) remedy = "--equalize, or ";
+    if (l.channel_spread > quant::kGreatSpread && !q.equalize && report.equalized == 0)
+      remedy = "--equalize, or ";
     remedy += fmt::format("--keep-float '{}'", printable(l.name));
   }
   if (q.algo != "auto") remedy = "--algo auto" + (remedy.empty() ? "" : ", or " + remedy);

@@ -237,7 +237,7 @@ class BadInputTest(PtqTestCase):
 
     def test_too_few_batches(self):
         self.add_pictures(6, 0)
-        self.check_warning(self.arguments("--batch_num", 50), "50", "3")
+        self.check_warning(self.arguments("--batch_num", 50), "50", "has 6")
 
     def test_quantized_already(self):
         self.add_pictures(6, 0)
