@@ -69,16 +69,33 @@ class Rounder {
       step();
       floats.run(inputs);
       if (so_far) so_far->run(inputs);
-      for (const Layer& layer : layers) {
-        const Node& n = node(layer);
-        if (!roundings.contains(weights_of(n))) continue;
-        const Tensor& exact = floats[n.inputs[0]];
-        Tensor given = exact;
-        if (so_far) given = fake_quantized((*so_far)[n.inputs[0]], decisions_.activations.at(n.inputs[0]));
-        roundings.at(weights_of(n)).add(n, exact, given, static_cast<std::int64_t>(sample_.size()), pool_);
-      }
+      for_each(roundings, [&](ValueId weight, OutputRounding& rounding, ThreadPool& pool) {
+        for (const Layer& layer : layers) {
+          const Node& n = node(layer);
+          if (weights_of(n) != weight) continue;
+          const Tensor& exact = floats[n.inputs[0]];
+          Tensor given = exact;
+          if (so_far) given = fake_quantized((*so_far)[n.inputs[0]], decisions_.activations.at(n.inputs[0]));
+          rounding.add(n, exact, given, static_cast<std::int64_t>(sample_.size()), pool);
+        }
+      });
     }
-    for (auto& [id, rounding] : roundings) rounding.round(&decisions_.weights.at(id), correct_biases_, pool_);
+    for_each(roundings, [&](ValueId weight, OutputRounding& rounding, ThreadPool& pool) {
+      rounding.round(&decisions_.weights.at(weight), correct_biases_, pool);
+    });
+  }
+
+  // Several at a time, each in a thread; one alone in all of them.
+  template <class Work>
+  void for_each(std::map<ValueId, OutputRounding>& roundings, const Work& work) {
+    if (roundings.size() == 1) return work(roundings.begin()->first, roundings.begin()->second, pool_);
+    std::vector<std::pair<const ValueId, OutputRounding>*> all;
+    for (auto& rounding : roundings) all.push_back(&rounding);
+    pool_.parallel_for(static_cast<std::int64_t>(all.size()), [&](std::int64_t i) {
+      ThreadPool alone(1);
+      auto& [weight, rounding] = *all[static_cast<std::size_t>(i)];
+      work(weight, rounding, alone);
+    });
   }
 
   // By what the model, quantized as it is so far, makes of the sample.

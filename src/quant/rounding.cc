@@ -144,8 +144,9 @@ void OutputRounding::add(const Node& layer, const Tensor& exact, const Tensor& g
   // An odd step: not always the same column of the image.
   const std::int64_t step = std::max<std::int64_t>(1, all / wanted_positions(columns_)) | 1;
   auto add_sums = [](const Tensor& rows, std::vector<double>* sums) {
-    for (std::size_t i = 0; i < rows.data<float>().size(); ++i)
-      (*sums)[i % sums->size()] += static_cast<double>(rows.data<float>()[i]);
+    const float* row = rows.data<float>().data();
+    for (std::int64_t r = 0; r < rows.dim(0); ++r, row += sums->size())
+      for (std::size_t k = 0; k < sums->size(); ++k) (*sums)[k] += static_cast<double>(row[k]);
   };
   const Tensor rows = reader.read(given, step);
   count_ += rows.dim(0);
