@@ -11,7 +11,7 @@ inline std::string make_npz(const std::vector<std::pair<std::string, Tensor>>& a
   TempDir dir;
   const auto number = [](std::uint64_t value, std::size_t size) {
     std::string bytes;
-    for (std::size_t i = 0; i < size; ++i) bytes += static_cast<char>(value >> 8 * i & 255);
+    for (std::size_t i = 0; i < size; ++i, value >>= 8) bytes += static_cast<char>(value & 255);
     return bytes;
   };
   std::string file, directory;
