@@ -75,8 +75,7 @@ struct LayerQuality {
 struct OutputQuality {
   std::string name;
   double sqnr_db = 0, cosine = 0;
-  double agreement =
-      0;  // how often the largest number of a row or pixel is the same one; NaN: it has no rows
+  double agreement = 0;  // how often both choose the same class; NaN: it has no classes
 };
 
 // What the report was measured on.

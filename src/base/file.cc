@@ -177,7 +177,7 @@ void make_directory(const std::filesystem::path& path) {
 
 void check_writable(const fs::path& directory) {
   std::error_code error;
-  fs::path there = fs::absolute(directory).lexically_normal();
+  fs::path there = fs::absolute(directory.empty() ? "." : directory).lexically_normal();
   while (!fs::exists(there, error) && there.has_relative_path()) there = there.parent_path();
   if (!fs::is_directory(there)) fail("{}: {} is not a directory", directory.string(), there.string());
   if (::access(there.c_str(), W_OK | X_OK) != 0)

@@ -75,8 +75,8 @@ void save_file(const std::filesystem::path& path, std::string_view text);
 // The directory `path`, and those above it, where they are missing.
 void make_directory(const std::filesystem::path& path);
 
-// An error when no file could be made in this directory, which need not exist yet: for long work to ask
-// beforehand.
+// An error when no file could be made in this directory, which need not exist yet (an empty path is the
+// current one): for long work to ask beforehand.
 void check_writable(const std::filesystem::path& directory);
 
 // The whole of a small text file; an error when it is larger than `limit` bytes.

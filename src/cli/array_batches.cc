@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "cli/tensors.h"
 #include "data/npz.h"
+#include "quant/calibration_sample.h"
 #include "tensor/npy.h"
 
 namespace octet::cli {
@@ -61,21 +62,7 @@ std::vector<Tensor> load_named(const std::string& file, const std::vector<Tensor
   return tensors;
 }
 
-Tensor rows_of(const Tensor& array, std::int64_t first, std::int64_t count) {
-  Shape shape = array.shape();
-  const std::size_t bytes = array.size_bytes() / static_cast<std::size_t>(shape[0]);
-  shape[0] = count;
-  return Tensor::view(array.dtype(), std::move(shape),
-                      array.bytes().data() + static_cast<std::size_t>(first) * bytes,
-                      std::make_shared<const Tensor>(array))
-      .aligned();
-}
-
 }  // namespace
-
-std::int64_t examples_in(const std::vector<Tensor>& inputs) {
-  return inputs.empty() || inputs[0].rank() == 0 ? 1 : inputs[0].dim(0);
-}
 
 bool ArrayBatches::are_in(const std::string& data, const std::vector<TensorInfo>& inputs) {
   if (!files_in(data, ".npz").empty()) return true;
@@ -131,7 +118,7 @@ std::optional<std::vector<Tensor>> ArrayBatches::next() {
   if (!can_cut()) return std::exchange(arrays_, {});
   const std::int64_t rows = arrays_[0].dim(0), count = std::min(batch_size_, rows - at_);
   std::vector<Tensor> batch;
-  for (const Tensor& array : arrays_) batch.push_back(rows_of(array, at_, count));
+  for (const Tensor& array : arrays_) batch.push_back(quant::cut(array, at_, count));
   at_ += count;
   if (at_ == rows) arrays_.clear();
   return batch;

@@ -43,7 +43,4 @@ class ArrayBatches {
   std::int64_t at_ = 0;         // the rows that were given
 };
 
-// How many examples there are in a batch.
-std::int64_t examples_in(const std::vector<Tensor>& inputs);
-
 }  // namespace octet::cli

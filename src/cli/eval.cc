@@ -19,6 +19,7 @@
 #include "data/deploy_yaml.h"
 #include "data/loader.h"
 #include "formats/format.h"
+#include "quant/calibration_sample.h"
 #include "tasks/confusion.h"
 #include "tasks/task.h"
 
@@ -57,14 +58,13 @@ struct Subject {
       : model(flags, config, pool), disk_bytes(bytes_on_disk(flags)), metric(task.metric()) {}
 
   double ms() const { return time.ms() / static_cast<double>(images); }  // a picture
-  double agreement() const { return static_cast<double>(agreed) / static_cast<double>(decisions); }
 
   ModelRunner model;
   std::uint64_t disk_bytes;
   Stopwatch time;  // of the runs alone
   std::unique_ptr<Metric> metric;
   std::int64_t images = 0;
-  std::int64_t decisions = 0, agreed = 0;  // and those that are as the first model's
+  Agreement agreement;  // with the first model
 };
 
 class Evaluation {
@@ -111,7 +111,7 @@ class Evaluation {
     for (std::int64_t id = 0; id < most; ++id) {
       const std::optional<std::vector<Tensor>> inputs = batches.next();
       if (!inputs) break;
-      compare(run_all(*inputs, examples_in(*inputs)));
+      compare(run_all(*inputs, quant::pictures_in(*inputs)));
     }
   }
 
@@ -154,7 +154,7 @@ class Evaluation {
       evaluate(*batch);
       if (is_task_ && id % kPrintEvery == 0) {
         say("batch_id {}, {}{}avg time {:.5f} sec/img\n", id, results("", 3),
-            has_baseline() ? fmt::format("agreement {:.3f}, ", model().agreement()) : "",
+            has_baseline() ? fmt::format("agreement {:.3f}, ", model().agreement.share()) : "",
             model().ms() / 1000);
         flush_output();
       }
@@ -176,9 +176,9 @@ class Evaluation {
   }
 
   void compare(const std::vector<std::vector<Tensor>>& outputs) {
+    if (!has_baseline()) return;
     std::vector<std::string> names;
     for (const TensorInfo& output : model().model.model().outputs()) names.push_back(output.name);
-    if (!has_baseline()) return;
     comparison_.add(names, outputs[0], outputs[1]);
   }
 
@@ -199,8 +199,7 @@ class Evaluation {
       if (&subject == &model() && confusion_.classes() > 0) confusion_.add(answers, batch.labels);
       if (first.empty()) first = answers;
       for (std::size_t k = 0; k < answers.size(); ++k)
-        subject.agreed += answers[k] >= 0 && answers[k] == first[k];
-      subject.decisions += std::ssize(answers);
+        subject.agreement.add(answers[k] >= 0 && answers[k] == first[k]);
     }
     compare(outputs);
   }
@@ -249,7 +248,7 @@ class Evaluation {
     for (const Subject& subject : subjects_) {
       std::string values;
       for (const MetricRow& row : task_rows(subject)) values += number(row.value, 4) + " | ";
-      if (is_task_) values += fmt::format("{:.4f} | ", subject.agreement());
+      if (is_task_) values += fmt::format("{:.4f} | ", subject.agreement.share());
       say("| {} | {} | {}{} | {:.3f} | {} |\n", printable(subject.model.path()), subject.model.precision(),
           values, format_bytes(subject.disk_bytes), subject.ms(), format_bytes(subject.model.peak_bytes()));
     }
@@ -259,7 +258,7 @@ class Evaluation {
       const Comparison numbers = row.numbers.result();
       say("| {} | {:.6f} | {:.3g} | {:.3g} | {} |\n", printable(row.name), numbers.cosine,
           numbers.max_abs_difference, relative_difference(numbers),
-          row.decisions > 0 ? fmt::format("{:.4f}", row.agreement()) : "-");
+          row.agreement.decisions > 0 ? fmt::format("{:.4f}", row.agreement.share()) : "-");
     }
     say("\n");
   }
@@ -289,7 +288,7 @@ class Evaluation {
       Json& json = models.back();
       if (has_labels_)
         for (const MetricRow& row : task_rows(subject)) json[std::string(row.key)] = row.value;
-      if (has_baseline() && is_task_) json["agreement"] = subject.agreement();
+      if (has_baseline() && is_task_) json["agreement"] = subject.agreement.share();
       json["disk_bytes"] = subject.disk_bytes;
       json["ms_per_image"] = subject.ms();
       json["peak_bytes"] = subject.model.peak_bytes();
@@ -301,7 +300,7 @@ class Evaluation {
                          {"cosine", numbers.cosine},
                          {"largest_difference", numbers.max_abs_difference},
                          {"largest_value", numbers.max_abs_expected}});
-      if (row.decisions > 0) outputs.back()["agreement"] = row.agreement();
+      if (row.agreement.decisions > 0) outputs.back()["agreement"] = row.agreement.share();
     }
     Json json = {{"data", options_.data_dir},
                  {"images", model().images},
@@ -351,7 +350,7 @@ std::function<int()> declare_eval(Args& args) {
            "with --baseline, in place of --data-dir: an .npy file for the input NAME, or for the inputs in "
            "their order");
   args.add("batch-size", &options->batch_size, {1, 4096}, "pictures to run at once");
-  args.add("batch-num", &options->batch_num, {1, 1 << 30}, "stop after so many times --batch-size pictures")
+  args.add("batch-num", &options->batch_num, {1, 1 << 30}, "stop after this many batches' worth of pictures")
       .default_text = "all of the data";
   add_preprocess_flags(args, &options->preprocess);
   args.group("Answers");

@@ -12,45 +12,12 @@ bool is_float(DType dtype) {
          dtype == DType::kBFloat16;
 }
 
-// N x C, N x C x H x W, or N x T x C.
-std::size_t class_axis(const Tensor& output) {
-  return output.rank() == 3 ? 2 : 1;
-}
-
-// Calls use(a, b) with the best class of both, for every place.
-template <class Use>
-void for_each_decision(const Tensor& expected, const Tensor& actual, const Use& use) {
-  const std::size_t axis = class_axis(expected);
-  std::size_t outer = 1, inner = 1;
-  const auto classes = static_cast<std::size_t>(expected.shape()[axis]);
-  for (std::size_t i = 0; i < expected.shape().size(); ++i)
-    (i < axis ? outer : inner) *= i == axis ? 1 : static_cast<std::size_t>(expected.shape()[i]);
-  const std::span<const float> a = expected.data<float>(), b = actual.data<float>();
-  const auto best = [&](std::span<const float> values, std::size_t at) {
-    std::size_t found = 0;
-    for (std::size_t c = 1; c < classes; ++c)
-      if (values[at + c * inner] > values[at + found * inner]) found = c;
-    return found;
-  };
-  for (std::size_t o = 0; o < outer; ++o)
-    for (std::size_t i = 0; i < inner; ++i) {
-      const std::size_t at = o * classes * inner + i;
-      use(best(a, at), best(b, at));
-    }
-}
-
 void add_to(OutputRow& row, const Tensor& expected, const Tensor& actual) {
   const Tensor a = expected.cast(DType::kFloat32), b = actual.cast(DType::kFloat32);
   row.numbers.add(a.data<float>(), b.data<float>());
-  const auto count = [&](auto x, auto y) {
-    ++row.decisions;
-    row.agreed += x == y;
-  };
-  if (!is_float(expected.dtype())) {
-    for (std::size_t i = 0; i < a.data<float>().size(); ++i) count(a.data<float>()[i], b.data<float>()[i]);
-  } else if (a.rank() >= 2 && a.size() > 0 && a.shape()[class_axis(a)] > 1) {
-    for_each_decision(a, b, count);
-  }
+  if (is_float(expected.dtype())) return row.agreement.add(a, b);
+  for (std::size_t i = 0; i < a.data<float>().size(); ++i)
+    row.agreement.add(a.data<float>()[i] == b.data<float>()[i]);
 }
 
 }  // namespace

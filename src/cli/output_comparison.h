@@ -2,6 +2,7 @@
 #include <string>
 #include <vector>
 
+#include "metrics/agreement.h"
 #include "metrics/compare.h"
 #include "tensor/tensor.h"
 
@@ -11,11 +12,7 @@ namespace octet::cli {
 struct OutputRow {
   std::string name;
   Comparer numbers = {};
-  // Where there are classes to choose from, how often both choose the same one: along dimension 1, or the
-  // last of three. Of whole numbers, how many are equal.
-  std::int64_t decisions = 0, agreed = 0;
-
-  double agreement() const { return static_cast<double>(agreed) / static_cast<double>(decisions); }
+  Agreement agreement = {};  // of class scores; of whole numbers, how many are equal
 };
 
 // Holds all outputs of a model against another's, which are in the same order, batch after batch.

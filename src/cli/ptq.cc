@@ -136,7 +136,7 @@ class Pictures {
       std::optional<std::vector<Tensor>> batch = is_enough ? std::nullopt : arrays_->next();
       if (!batch) return false;
       *inputs = *std::move(batch);
-      given_ += examples_in(*inputs);
+      given_ += quant::pictures_in(*inputs);
       return true;
     }
     std::optional<Batch> batch = loader_->next();
@@ -291,10 +291,8 @@ int run(Options& options) {
   if (options.output.empty()) fail("--output_dir is missing: where should the int8 model go?");
   check_saved_names(options.model_name, options.params_name);
   check_writable(options.output);
-  if (!options.quantize.save_stats.empty()) {
-    const fs::path folder = fs::path(options.quantize.save_stats).parent_path();
-    check_writable(folder.empty() ? fs::path(".") : folder);
-  }
+  if (!options.quantize.save_stats.empty())
+    check_writable(fs::path(options.quantize.save_stats).parent_path());
   Config config = make_config(options.runtime);
   std::unique_ptr<Comm> comm = connect();
   QuantizeOptions& quantize_options = options.quantize;

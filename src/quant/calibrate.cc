@@ -196,7 +196,7 @@ Calibration calibrate(const Graph& graph, const std::set<ValueId>& tensors, cons
         if (index < 0) return index;
         sample.add(index, *inputs);
         ++result.batches;
-        result.pictures += (*inputs)[0].rank() > 0 ? (*inputs)[0].dim(0) : 1;
+        result.pictures += pictures_in(*inputs);
         return index;
       },
       [&](std::int64_t index, const std::string& name, std::span<const float> values, std::int64_t samples,

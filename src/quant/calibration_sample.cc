@@ -10,10 +10,6 @@ namespace octet::quant {
 
 namespace {
 
-std::int64_t pictures_in(const std::vector<Tensor>& inputs) {
-  return inputs[0].rank() > 0 ? inputs[0].dim(0) : 1;
-}
-
 // Two pictures, for several threads find little to do in the last layers of a small one; or a large one.
 std::int64_t part_size(const Tensor& batch) {
   constexpr std::int64_t kLarge = std::int64_t{1} << 18;  // elements
@@ -21,6 +17,16 @@ std::int64_t part_size(const Tensor& batch) {
 }
 
 }  // namespace
+
+std::int64_t pictures_in(const std::vector<Tensor>& inputs) {
+  return inputs[0].rank() > 0 ? inputs[0].dim(0) : 1;
+}
+
+bool can_cut(const std::vector<Tensor>& inputs) {
+  const std::int64_t pictures = pictures_in(inputs);
+  return std::all_of(inputs.begin(), inputs.end(),
+                     [&](const Tensor& t) { return t.rank() > 0 && t.dim(0) == pictures; });
+}
 
 Tensor cut(const Tensor& batch, std::int64_t first, std::int64_t count) {
   Shape shape = batch.shape();
@@ -48,13 +54,12 @@ CalibrationSample first_of(const CalibrationSample& sample, std::int64_t picture
 void SampleCollector::add(std::int64_t batch, const std::vector<Tensor>& inputs) {
   std::int64_t have = pictures_in(sample_), count = pictures_in(inputs);
   if (have >= limit_) return;
-  bool can_cut = std::all_of(inputs.begin(), inputs.end(),
-                             [&](const Tensor& t) { return t.rank() > 0 && t.dim(0) == count; });
-  const std::int64_t most = can_cut ? part_size(inputs[0]) : count;
+  const bool is_cut = can_cut(inputs);
+  const std::int64_t most = is_cut ? part_size(inputs[0]) : count;
   for (std::int64_t at = 0; at < count && have < limit_; at += most) {
-    const std::int64_t size = can_cut ? std::min({most, count - at, limit_ - have}) : count;
+    const std::int64_t size = is_cut ? std::min({most, count - at, limit_ - have}) : count;
     std::vector<Tensor> part;
-    for (const Tensor& input : inputs) part.push_back(can_cut ? cut(input, at, size) : input);
+    for (const Tensor& input : inputs) part.push_back(is_cut ? cut(input, at, size) : input);
     sample_.push_back(std::move(part));
     batches_.push_back(batch);
     have += size;

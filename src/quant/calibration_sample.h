@@ -17,8 +17,11 @@ using Batches = std::function<bool(std::int64_t index, std::vector<Tensor>* inpu
 // Inputs of the model, in parts that are small enough to keep every tensor of a run in memory.
 using CalibrationSample = std::vector<std::vector<Tensor>>;
 
+std::int64_t pictures_in(const std::vector<Tensor>& inputs);  // of a batch or part: its first dimension
 std::int64_t pictures_in(const CalibrationSample& sample);
 
+// Whether all inputs of a batch have a row for each picture, so that it can be cut apart.
+bool can_cut(const std::vector<Tensor>& inputs);
 // A copy of some of the pictures of a batch.
 Tensor cut(const Tensor& batch, std::int64_t first, std::int64_t count);
 

@@ -154,6 +154,16 @@ class Equalizer {
 
 }  // namespace
 
+void add_channel_maxima(const Tensor& x, std::vector<float>* largest) {
+  const int axis = x.rank() == 4 ? 1 : x.rank() - 1;
+  if (axis < 0) return;
+  largest->resize(static_cast<std::size_t>(x.dim(axis)));
+  const auto data = x.data<float>();
+  for_channels(x.shape(), axis, [&](std::size_t c, std::size_t begin, std::size_t end) {
+    for (std::size_t i = begin; i < end; ++i) (*largest)[c] = std::max((*largest)[c], std::fabs(data[i]));
+  });
+}
+
 double channel_spread(const std::vector<float>& largest) {
   std::vector<float> alive;
   for (float x : largest)
@@ -176,15 +186,7 @@ int equalize(Graph& graph, Equalization which, const CalibrationSample& sample, 
   std::map<ValueId, std::vector<float>> largest;
   for (const auto& inputs : sample) {
     runner.run(inputs);
-    for (ValueId id : read) {
-      const Tensor& x = runner[id];
-      std::vector<float>& all = largest[id];
-      all.resize(static_cast<std::size_t>(x.dim(1)));
-      auto data = x.data<float>();
-      for_channels(x.shape(), 1, [&](std::size_t c, std::size_t begin, std::size_t end) {
-        for (std::size_t i = begin; i < end; ++i) all[c] = std::max(all[c], std::fabs(data[i]));
-      });
-    }
+    for (ValueId id : read) add_channel_maxima(runner[id], &largest[id]);
   }
   int done = 0;
   for (const Stream& stream : streams) {

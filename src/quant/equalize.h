@@ -8,6 +8,9 @@ namespace octet::quant {
 // What is equalized: nothing, everything, or only where channels differ greatly.
 enum class Equalization : std::uint8_t { kNone, kAll, kOutliers };
 
+// Raises `largest` to the magnitudes that the channels of x reach: dim 1 of images, the last one of others.
+void add_channel_maxima(const Tensor& x, std::vector<float>* largest);
+
 // How many times the magnitude of a tensor's largest channel is that of its median channel; 0: it has none.
 double channel_spread(const std::vector<float>& largest);
 constexpr double kGreatSpread = 32;  // with one scale for all, 5 of the 8 bits of most channels are lost

@@ -27,11 +27,9 @@ bool HeldOut::take_others(const Batches& others, Comm& comm) {
 }
 
 void HeldOut::take_part(std::int64_t index, std::vector<Tensor>* inputs) {
-  if (inputs->empty() || inputs->front().rank() == 0) return;
-  const std::int64_t pictures = inputs->front().dim(0), count = held_out_of(index, pictures);
-  const bool can_cut = std::all_of(inputs->begin(), inputs->end(),
-                                   [&](const Tensor& t) { return t.rank() > 0 && t.dim(0) == pictures; });
-  if (count == 0 || (!can_cut && pictures > 1)) return;
+  if (inputs->empty() || !can_cut(*inputs)) return;
+  const std::int64_t pictures = pictures_in(*inputs), count = held_out_of(index, pictures);
+  if (count == 0) return;
   if (taken_.insert(index).second) {
     std::vector<Tensor> part;
     for (const Tensor& input : *inputs) part.push_back(cut(input, pictures - count, count));

@@ -6,6 +6,7 @@
 
 #include "formats/format.h"
 #include "graph/op_table.h"
+#include "metrics/agreement.h"
 #include "metrics/compare.h"
 #include "quant/runners.h"
 
@@ -18,38 +19,8 @@ struct Measured {
   std::map<ValueId, Comparer> accumulated;        // by the tensor: both models as they are
   std::map<ValueId, Comparer> own;                // by what a layer makes: it alone is quantized
   std::map<ValueId, std::vector<float>> largest;  // of the channels of what layers read
-  std::map<ValueId, std::pair<std::int64_t, std::int64_t>>
-      same;  // of outputs: rows with the same answer, all
+  std::map<ValueId, Agreement> same;              // of outputs
 };
-
-// Which channel of each row, or pixel, is the largest.
-std::vector<std::int64_t> answers(const Tensor& scores) {
-  const int axis = scores.rank() == 2 ? 1 : scores.rank() == 4 ? 1 : -1;
-  if (axis < 0 || scores.dtype() != DType::kFloat32 || scores.dim(1) < 2) return {};
-  const std::int64_t rows = scores.dim(0), channels = scores.dim(1),
-                     inner = scores.size() / std::max<std::int64_t>(rows * channels, 1);
-  const float* data = scores.data<float>().data();
-  std::vector<std::int64_t> result;
-  for (std::int64_t row = 0; row < rows; ++row)
-    for (std::int64_t i = 0; i < inner; ++i) {
-      const float* first = data + row * channels * inner + i;
-      std::int64_t best = 0;
-      for (std::int64_t c = 1; c < channels; ++c)
-        if (first[c * inner] > first[best * inner]) best = c;
-      result.push_back(best);
-    }
-  return result;
-}
-
-void add_largest(const Tensor& x, std::vector<float>& largest) {
-  const int axis = x.rank() == 4 ? 1 : x.rank() - 1;
-  if (axis < 0) return;
-  largest.resize(static_cast<std::size_t>(x.dim(axis)));
-  const auto data = x.data<float>();
-  for_channels(x.shape(), axis, [&](std::size_t c, std::size_t begin, std::size_t end) {
-    for (std::size_t i = begin; i < end; ++i) largest[c] = std::max(largest[c], std::fabs(data[i]));
-  });
-}
 
 void add_correction(Tensor& made, const std::vector<double>& correction) {
   auto data = made.mutable_data<float>();
@@ -80,15 +51,10 @@ Measured measure(const Graph& graph, const Decisions& decisions, const Graph& qu
       if (floats[id].dtype() == DType::kFloat32)
         measured.accumulated.at(id).add(floats[id].data<float>(), integers[id].data<float>());
     });
-    for (ValueId id : graph.outputs) {
-      const std::vector<std::int64_t> expected = answers(floats[id]), found = answers(integers[id]);
-      for (std::size_t i = 0; i < expected.size() && i < found.size(); ++i) {
-        measured.same[id].first += expected[i] == found[i];
-        ++measured.same[id].second;
-      }
-    }
+    for (ValueId id : graph.outputs)
+      if (floats[id].dtype() == DType::kFloat32) measured.same[id].add(floats[id], integers[id]);
     if (pictures >= kAlone) continue;
-    pictures += inputs[0].rank() > 0 ? inputs[0].dim(0) : 1;
+    pictures += pictures_in(inputs);
     for (const Layer& layer : decisions.points.layers) {
       const ValueId x = node_of(graph, layer).inputs[0], y = node_of(graph, layer).outputs[0];
       const auto how = decisions.activations.find(x);
@@ -97,7 +63,7 @@ Measured measure(const Graph& graph, const Decisions& decisions, const Graph& qu
       if (const auto shift = decisions.corrections.find(y); shift != decisions.corrections.end())
         add_correction(found, shift->second);
       measured.own[y].add(floats[y].data<float>(), found.data<float>());
-      add_largest(floats[x], measured.largest[x]);
+      add_channel_maxima(floats[x], &measured.largest[x]);
     }
   }
   return measured;
@@ -130,9 +96,7 @@ QuantizeReport make_report(const Graph& graph, const Decisions& decisions, const
   for (ValueId id : graph.outputs) {
     const Comparison found = measured.accumulated.at(id).result();
     const auto same = measured.same.find(id);
-    const double agreement = same == measured.same.end() ? kUnknown
-                                                         : static_cast<double>(same->second.first) /
-                                                               static_cast<double>(same->second.second);
+    const double agreement = same == measured.same.end() ? kUnknown : same->second.share();
     report.outputs.push_back({graph.value(id).name, found.sqnr_db, found.cosine, agreement});
   }
   std::set<int> made_int;

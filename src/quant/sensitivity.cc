@@ -129,8 +129,7 @@ std::vector<LayerShare> layer_shares(const Graph& graph, const Decisions& decisi
 
 void leave_sensitive_layers(const Graph& graph, Decisions* decisions, double float_share,
                             const CalibrationSample& sample, ThreadPool& pool, const Progressed& progress) {
-  CalibrationSample few;
-  for (std::size_t i = 0; i < sample.size() && pictures_in(few) < kFew; ++i) few.push_back(sample[i]);
+  const CalibrationSample few = first_of(sample, kFew);
   OutputError output(graph, few, pool);
   std::vector<LayerShare> layers = layer_shares(graph, *decisions, few, output, pool, progress);
   std::sort(layers.begin(), layers.end(),
