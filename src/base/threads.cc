@@ -10,9 +10,7 @@
 #include <exception>
 #include <mutex>
 #include <string_view>
-#include <thread>
 #include <utility>
-#include <vector>
 
 #include "base/error.h"
 
@@ -136,7 +134,7 @@ struct ThreadPool::State {
 
 ThreadPool::ThreadPool(int threads) : state_(std::make_unique<State>()) {
   if (threads < 1 || threads > 1024) fail("threads: {} is not between 1 and 1024", threads);
-  for (int i = 1; i < threads; ++i) state_->workers.emplace_back([s = state_.get(), i] { s->run_worker(i); });
+  start_threads(state_->workers, threads - 1, [s = state_.get()](int i) { s->run_worker(i + 1); });
 }
 
 ThreadPool::~ThreadPool() {
@@ -171,6 +169,10 @@ void ThreadPool::parallel_for(std::int64_t count, const Task& task) {
   }
   // Only now, because whoever threw has counted his task since.
   if (s.error) std::rethrow_exception(std::exchange(s.error, nullptr));
+}
+
+int available_threads(int wanted) {
+  return ThreadPool(wanted).threads();
 }
 
 int default_threads() {

@@ -1,7 +1,11 @@
 #pragma once
 #include <cstdint>
 #include <memory>
+#include <new>
+#include <system_error>
+#include <thread>
 #include <type_traits>
+#include <vector>
 
 namespace octet {
 
@@ -28,6 +32,7 @@ class ThreadPool {
     void (*call_)(const void* function, std::int64_t i, int thread);
   };
 
+  // With fewer threads where the system gives no more; threads() says how many there are.
   explicit ThreadPool(int threads);
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;
@@ -43,6 +48,21 @@ class ThreadPool {
   struct State;
   std::unique_ptr<State> state_;
 };
+
+// Starts up to `count` threads that call run(i) for i in [0, count), until the system gives no more.
+template <class Run>
+void start_threads(std::vector<std::thread>& threads, int count, const Run& run) {
+  try {
+    threads.reserve(threads.size() + static_cast<std::size_t>(count));
+    for (int i = 0; i < count; ++i) threads.emplace_back([run, i] { run(i); });
+  } catch (const std::system_error&) {
+    // A limit on processes or memory: who asked makes do with those that run.
+  } catch (const std::bad_alloc&) {
+  }
+}
+
+// How many of `wanted` threads the system gives this process now; the calling one is among them.
+int available_threads(int wanted);
 
 // OCTET_NUM_THREADS, or the number of cores this process may use.
 int default_threads();

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/threads.h"
+#include "cli/output.h"
 #include "cli/program.h"
 #include "cli/start_train.h"
 #include "kernels/dispatch.h"
@@ -79,7 +80,10 @@ Config make_config(const RuntimeFlags& flags) {
   Config config;
   if (!gpu.empty()) config.enable_use_gpu(0, std::stoi(gpu.substr(4)));
   config.set_device(program_device());
-  config.set_cpu_math_library_num_threads(flags.threads.value_or(default_threads()));
+  const int wanted = flags.threads.value_or(default_threads()), threads = available_threads(wanted);
+  if (threads < wanted)
+    print_warning(fmt::format("the system gives this process {} of {} threads; going on with these", threads, wanted));
+  config.set_cpu_math_library_num_threads(threads);
   config.set_isa(std::string(choose_isa(flags.isa).name));
   config.switch_ir_optim(flags.ir_optim);
   return config;

@@ -6,10 +6,10 @@
 #include <deque>
 #include <exception>
 #include <mutex>
-#include <thread>
 #include <utility>
 
 #include "base/error.h"
+#include "base/threads.h"
 #include "tensor/npy.h"
 
 namespace octet {
@@ -308,7 +308,7 @@ Loader::Loader(Dataset dataset, const Transforms& transforms, const LoaderOption
   check(options.workers >= 0 && options.prefetch >= 0, "a loader's options are in range");
   if (options.batching == Batching::kFull) check_trainable(dataset);
   state_ = std::make_unique<State>(std::move(dataset), transforms, options);
-  for (int i = 0; i < options.workers; ++i) state_->threads.emplace_back([s = state_.get()] { s->run(); });
+  start_threads(state_->threads, options.workers, [s = state_.get()](int) { s->run(); });
 }
 
 Loader::~Loader() {

@@ -138,12 +138,29 @@ InferredValues infer_values(const Graph& graph, std::vector<ValueInfo> infos) {
   return result;
 }
 
-void infer_shapes(Graph& graph) {
+namespace {
+
+std::vector<ValueInfo> declared_infos(const Graph& graph) {
   std::vector<ValueInfo> infos;
   infos.reserve(graph.values.size());
   for (const Value& value : graph.values)
     infos.push_back(
         {value.dtype, without_negatives(value.shape), value.is_constant() ? &value.constant : nullptr});
+  return infos;
+}
+
+}  // namespace
+
+void check_graph(const Graph& graph) {
+  check_attributes(graph);
+  std::vector<ValueInfo> infos = declared_infos(graph);
+  for (ValueId id : graph.inputs)
+    for (std::int64_t& dim : infos[static_cast<std::size_t>(id)].shape) dim = kUnknown;
+  infer_values(graph, std::move(infos));
+}
+
+void infer_shapes(Graph& graph) {
+  std::vector<ValueInfo> infos = declared_infos(graph);
   for (ValueId id : graph.inputs) {
     Shape& shape = infos[static_cast<std::size_t>(id)].shape;
     if (!shape.empty()) shape[0] = kUnknown;

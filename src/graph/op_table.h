@@ -156,14 +156,17 @@ void check_attribute_types(const OpSpec& spec, const Node& node);
 // The same, and for the first attribute whose value the op does not allow: names it, its value and what is
 // allowed. Nothing else checks them: shape inference, passes and kernels rely on it.
 void check_attributes(const OpSpec& spec, const Node& node);
-// All of that for each node that octet knows, with its slots and its OpSpec::check. A graph that was read
-// from a file goes through here before anything is prepared.
+// All of that for each node that octet knows, with its slots and its OpSpec::check.
 void check_attributes(const Graph& graph);
 
 // One node: checks the inputs and fills the outputs (an entry for each output of the node); errors name the
 // node. In a run, every input has a known shape and data; then the outputs' shapes are known, too.
 void infer_node(const Graph& graph, const Node& node, std::span<const ValueInfo* const> inputs,
                 std::span<ValueInfo> outputs);
+
+// A graph that was read from a file goes through here before anything is prepared: its attributes, and the
+// dtypes and shapes of constants, whatever the sizes of the inputs will be. Passes and kernels rely on it.
+void check_graph(const Graph& graph);
 
 struct InferredValues {
   std::vector<ValueInfo> infos;

@@ -1,6 +1,7 @@
 #include "quant/ptq.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include "base/error.h"
@@ -37,6 +38,22 @@ void check_options(const QuantizeOptions& options) {
     fail("hist_percent {}: expected a share above 0, at most 1", options.hist_percent);
 }
 
+// Training that went astray leaves such weights, and every scale that is made of them is worthless.
+void check_weights_are_finite(const Graph& graph) {
+  for (const Node& node : graph.nodes)
+    for (ValueId id : node.inputs) {
+      if (id == kNoValue || !graph.value(id).is_constant()) continue;
+      const Tensor& tensor = graph.value(id).constant;
+      if (!is_product(node) || tensor.dtype() != DType::kFloat32) continue;
+      const auto data = tensor.data<float>();
+      const auto bad = std::count_if(data.begin(), data.end(), [](float x) { return !std::isfinite(x); });
+      if (bad > 0)
+        fail("{}: {} of the {} numbers of {} are NaN or infinite, so the model can't be quantized; was it saved "
+             "after its training had diverged?",
+             describe(graph, node), bad, data.size(), graph.value(id).name);
+    }
+}
+
 InsertionPointOptions insertion_options(const QuantizeOptions& options) {
   InsertionPointOptions result;
   result.deploy = options.deploy == "octet" ? Deploy::kOctet : Deploy::kPaddle;
@@ -62,6 +79,8 @@ class Ptq {
     check_options(options);
     if (model.is_quantized())
       fail("the model is quantized already; give the float model that it was made from");
+    check_graph(graph_);
+    check_weights_are_finite(graph_);
     if (options.fold_batch_norm) fold_batch_norms_in_file(graph_);
     infer_shapes(graph_);
   }

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/cpu.h"
+#include "base/threads.h"
 #if defined(__x86_64__)
 #include <immintrin.h>
 #elif defined(__aarch64__)
@@ -196,6 +197,7 @@ double measure(const Loop& loop, int threads) {
 
 Roofline measure_roofline(int threads) {
   Roofline roofline;
+  threads = available_threads(threads);
   for (const Loop& loop : kLoops) {
     if (!cpu_info().has(loop.feature)) continue;
     double& best = loop.is_int8 ? roofline.int8_gmacs : roofline.fp32_gmacs;

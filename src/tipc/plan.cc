@@ -47,6 +47,7 @@ class Planner {
       : config_(config), mode_(mode), has_gpu_(has_gpu) {
     plan_.model_name = config.model_name();
     plan_.mode = mode;
+    check_is_name("model_name", config.model_name());
     // "./log": as the documents have it.
     plan_.folder = fs::path(".") / "log" / config.model_name() / mode;
   }
@@ -77,6 +78,13 @@ class Planner {
     for (const std::string& argument : arguments)
       if (!argument.empty()) text += " " + argument;
     return text;
+  }
+
+  // Names become parts of paths below ./log, where folders of earlier runs are emptied.
+  void check_is_name(std::string_view what, const std::string& name) const {
+    if (name.empty() || name == "." || name == ".." || name.find('/') != std::string::npos)
+      fail("{}: {}: '{}' can't be a part of a file's name; leave out '/' and '..'", config_.name(), what,
+           printable(name));
   }
 
   int add(Step step) {
@@ -256,6 +264,7 @@ class Planner {
   }
 
   Step new_step(const std::string& row, const std::string& stage, const Line& line) const {
+    check_is_name(fmt::format("line {}", line.number), row);
     Step step;
     step.row = row;
     step.stage = stage;

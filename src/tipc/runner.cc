@@ -5,10 +5,10 @@
 #include <fstream>
 #include <map>
 #include <mutex>
-#include <thread>
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/threads.h"
 #include "tipc/process.h"
 
 namespace octet::tipc {
@@ -65,7 +65,7 @@ class Runner {
   std::vector<Result> run() {
     const std::size_t workers = std::min(rows_.size(), static_cast<std::size_t>(std::max(options_.jobs, 1)));
     std::vector<std::thread> threads;
-    for (std::size_t i = 1; i < workers; ++i) threads.emplace_back([this] { work(); });
+    start_threads(threads, static_cast<int>(workers) - 1, [this](int) { work(); });
     work();
     for (std::thread& thread : threads) thread.join();
     if (error_) std::rethrow_exception(error_);
