@@ -82,7 +82,8 @@ int export_model(const Options& options) {
   const std::string program = options.model_name + ".pdmodel", params = options.model_name + ".pdiparams";
   const Transforms transforms = transforms_for(options, checkpoint);
   Graph graph = load_network(options, checkpoint);
-  models::to_inference(graph, !options.no_softmax);
+  models::to_inference(graph,
+                       {.output = options.no_softmax ? models::OutputOp::kNone : models::OutputOp::kSoftmax});
   const std::vector<std::string> class_names = load_class_names(checkpoint);
   make_directory(directory);
   AtomicFiles files;

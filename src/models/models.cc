@@ -7,27 +7,29 @@ namespace octet::models {
 
 // The zoo. Each has a function of its name in a file of this folder; docs/add-a-network.md says how to add
 // one.
-#define OCTET_NETWORKS(NETWORK) \
-  NETWORK(mobilenet_v3_small)   \
-  NETWORK(mobilenet_v3_large)   \
-  NETWORK(mobilenet_v2)         \
-  NETWORK(mobilenet_v1)         \
-  NETWORK(resnet18)             \
-  NETWORK(resnet34)             \
-  NETWORK(resnet50)             \
-  NETWORK(efficientnet_lite0)
+#define OCTET_NETWORKS(NETWORK)                \
+  NETWORK(mobilenet_v3_small, kClassification) \
+  NETWORK(mobilenet_v3_large, kClassification) \
+  NETWORK(mobilenet_v2, kClassification)       \
+  NETWORK(mobilenet_v1, kClassification)       \
+  NETWORK(resnet18, kClassification)           \
+  NETWORK(resnet34, kClassification)           \
+  NETWORK(resnet50, kClassification)           \
+  NETWORK(efficientnet_lite0, kClassification) \
+  NETWORK(bisenetv2, kSegmentation)
 
-#define OCTET_DECLARE(name) Graph name(const ModelOptions& options);
+#define OCTET_DECLARE(name, task) Graph name(const ModelOptions& options);
 OCTET_NETWORKS(OCTET_DECLARE)
 
 namespace {
 
 struct Entry {
   const char* name;
+  Task task;
   Graph (*build)(const ModelOptions& options);
 };
 
-#define OCTET_ROW(name) {#name, name},
+#define OCTET_ROW(name, task) {#name, Task::task, name},
 constexpr Entry kModels[] = {OCTET_NETWORKS(OCTET_ROW)};
 
 const Entry& find_entry(std::string_view name) {
@@ -58,6 +60,10 @@ const std::vector<std::string>& model_names() {
 
 void check_model_name(std::string_view name) {
   find_entry(name);
+}
+
+Task task_of(std::string_view name) {
+  return find_entry(name).task;
 }
 
 Graph build_model(std::string_view name, const ModelOptions& options) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "base/glob.h"
 #include "base/journal.h"
 #include "models/models.h"
 
@@ -121,12 +122,29 @@ std::map<std::string, std::string> variable_names(const std::vector<const Value*
   return names;
 }
 
-// The last layer.
-std::string head_of(std::string_view model) {
+// The layers that give a score for each class, of networks whose names begin so: the last one, and those of
+// auxiliary heads (a glob).
+struct Heads {
+  std::string_view network, last, auxiliary;
+};
+
+constexpr Heads kHeads[] = {
+    {"mobilenet_v3", "classifier.3", ""},
+    {"mobilenet_v2", "classifier.1", ""},
+    {"efficientnet", "_fc", ""},
+    {"bisenetv2", "head.conv_1x1", "aux_head?.conv_1x1"},
+    {"", "fc", ""},
+};
+
+const Heads& heads_of(std::string_view model) {
   check_model_name(model);
-  if (model.starts_with("mobilenet_v3")) return "classifier.3";
-  if (model == "mobilenet_v2") return "classifier.1";
-  return model.starts_with("efficientnet") ? "_fc" : "fc";
+  return *std::ranges::find_if(kHeads, [&](const Heads& row) { return model.starts_with(row.network); });
+}
+
+bool is_head(std::string_view model, const std::string& parameter) {
+  const Heads& heads = heads_of(model);
+  const std::string layer = split_leaf(parameter).first;
+  return layer == heads.last || matches(heads.auxiliary, layer);
 }
 
 // A few of many, for a message.
@@ -182,64 +200,109 @@ fs::path find_checkpoint(const fs::path& path) {
 }
 
 std::int64_t num_classes_of(const StateDict& state, std::string_view model, std::string_view source) {
-  const std::string head = head_of(model);
+  const std::string head(heads_of(model).last);
+  const bool is_linear = task_of(model) == Task::kClassification;  // of weights [in, out], else a convolution
   const Tensor* weight = state.find(head + ".weight");
-  if (!weight || weight->rank() != 2) {
+  if (!weight || weight->rank() != (is_linear ? 2 : 4)) {
     std::vector<std::string> names;
     for (const StateDict::Item& item : state.items) names.push_back(describe(state, item.name));
     fail(
-        "{}: has no {}.weight of two dimensions, the last layer of {}, but {} other items ({}); is it a "
+        "{}: has no {}.weight of {} dimensions, the last layer of {}, but {} other items ({}); is it a "
         "checkpoint of another network?",
-        source, head, model, names.size(), some_of(names));
+        source, head, is_linear ? "two" : "four", model, names.size(), some_of(names));
   }
-  return weight->dim(1);
+  return weight->dim(is_linear ? 1 : 0);
 }
+
+namespace {
+
+// Finds the item of a checkpoint for each parameter of a graph.
+class Matching {
+ public:
+  Matching(const Graph& graph, const StateDict& state, std::string_view model, std::string_view part) {
+    const std::map<std::string, std::string> paddle_names = paddle_vision_names(graph, model);
+    const std::string prefix = part.empty() ? "" : std::string(part) + ".";
+    std::map<std::string, const Tensor*> items;
+    for (const StateDict::Item& item : state.items) items[item.name] = state.find(item.name);
+    for (std::size_t i = 0; i < graph.values.size(); ++i) {
+      const Value& value = graph.values[i];
+      if (!value.is_constant() || !value.name.starts_with(prefix)) continue;
+      ++total;
+      auto item = items.find(value.name.substr(prefix.size()));
+      if (item == items.end() && prefix.empty()) item = items.find(paddle_names.at(value.name));
+      const Tensor* tensor = item == items.end() ? nullptr : item->second;
+      if (!tensor) {
+        missing.push_back(fmt::format("{} {}", value.name, to_string(value.shape)));
+        continue;
+      }
+      if (tensor->shape() == value.shape && is_float(tensor->dtype())) {
+        found[static_cast<ValueId>(i)] =
+            tensor->dtype() == value.dtype ? tensor->aligned() : tensor->cast(value.dtype);
+      } else {
+        differing.push_back({value.name, fmt::format("{} is {} {}, expected {} {}", printable(item->first),
+                                                     name_of(tensor->dtype()), to_string(tensor->shape()),
+                                                     name_of(value.dtype), to_string(value.shape))});
+      }
+      items.erase(item);
+    }
+    for (const StateDict::Item& item : state.items)
+      if (items.contains(item.name)) unused.push_back(item.name);
+  }
+
+  void fill(Graph& graph) {
+    for (auto& [id, tensor] : found) graph.value(id).constant = std::move(tensor);
+  }
+
+  struct Difference {
+    std::string parameter, text;
+  };
+
+  std::int64_t total = 0;
+  std::map<ValueId, Tensor> found;
+  std::vector<std::string> missing, unused;
+  std::vector<Difference> differing;
+};
+
+}  // namespace
 
 ReadResult read_parameters(Graph& graph, const StateDict& state, std::string_view model,
                            std::string_view source, Head head) {
-  std::map<std::string, std::string> paddle_names = paddle_vision_names(graph, model);
-  std::map<std::string, const Tensor*> items;
-  for (const StateDict::Item& item : state.items) items[item.name] = state.find(item.name);
-  std::vector<std::string> missing, misshapen;
-  std::map<ValueId, Tensor> found;
-  ReadResult result;
-  for (std::size_t i = 0; i < graph.values.size(); ++i) {
-    const Value& value = graph.values[i];
-    if (!value.is_constant()) continue;
-    auto item = items.find(value.name);
-    if (item == items.end()) item = items.find(paddle_names[value.name]);
-    const Tensor* tensor = item == items.end() ? nullptr : item->second;
-    if (!tensor) {
-      missing.push_back(fmt::format("{} {}", value.name, to_string(value.shape)));
-      continue;
-    }
-    if (tensor->shape() == value.shape && is_float(tensor->dtype())) {
-      found[static_cast<ValueId>(i)] =
-          tensor->dtype() == value.dtype ? tensor->aligned() : tensor->cast(value.dtype);
-    } else if (head == Head::kMayDiffer && split_leaf(value.name).first == head_of(model)) {
+  Matching matching(graph, state, model, {});
+  ReadResult result{.unused = matching.unused};
+  std::vector<std::string> misshapen;
+  for (const auto& [parameter, text] : matching.differing) {
+    if (head == Head::kMayDiffer && is_head(model, parameter))
       result.head_was_read = false;
-    } else {
-      misshapen.push_back(fmt::format("{} is {} {}, expected {} {}", printable(item->first),
-                                      name_of(tensor->dtype()), to_string(tensor->shape()),
-                                      name_of(value.dtype), to_string(value.shape)));
-    }
-    items.erase(item);
+    else
+      misshapen.push_back(text);
   }
-  for (const StateDict::Item& item : state.items)
-    if (items.contains(item.name)) result.unused.push_back(item.name);
-  if (!missing.empty() || !misshapen.empty()) {
+  if (!matching.missing.empty() || !misshapen.empty()) {
     std::vector<std::string> problems;
     if (!misshapen.empty())
       problems.push_back(fmt::format("{} of another shape ({})", misshapen.size(), some_of(misshapen)));
-    if (!missing.empty())
-      problems.push_back(fmt::format("{} missing ({})", missing.size(), some_of(missing)));
+    if (!matching.missing.empty())
+      problems.push_back(fmt::format("{} missing ({})", matching.missing.size(), some_of(matching.missing)));
     if (!result.unused.empty())
       problems.push_back(
           fmt::format("{} unexpected ({})", result.unused.size(), some_of(describe(state, result.unused))));
     fail("{}: does not fit {}: {}; is it a checkpoint of another network, or of another width?", source,
          model, fmt::join(problems, ", "));
   }
-  for (auto& [id, tensor] : found) graph.value(id).constant = std::move(tensor);
+  matching.fill(graph);
+  return result;
+}
+
+PartialResult read_what_fits(Graph& graph, const StateDict& state, std::string_view model,
+                             std::string_view part) {
+  Matching matching(graph, state, model, part);
+  PartialResult result{.loaded = static_cast<std::int64_t>(matching.found.size()),
+                       .total = matching.total,
+                       .missing = std::move(matching.missing),
+                       .differing = {},
+                       .unused = std::move(matching.unused)};
+  for (Matching::Difference& difference : matching.differing)
+    result.differing.push_back(std::move(difference.text));
+  matching.fill(graph);
   return result;
 }
 

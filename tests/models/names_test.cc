@@ -12,7 +12,7 @@ namespace {
 
 using testing::HasSubstr;
 
-constexpr ModelOptions kSmall = {.num_classes = 4, .img_size = 32, .width = 0.25, .seed = 1};
+const ModelOptions kSmall = {.num_classes = 4, .img_size = 32, .width = 0.25, .seed = 1};
 
 Graph small(const char* model, std::uint64_t seed = 1) {
   ModelOptions options = kSmall;
