@@ -142,6 +142,9 @@ float bfloat16_to_float(std::uint16_t bits) {
   return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16);
 }
 
+namespace {
+
+// The nearest half float, half to even; beyond the largest there is infinity.
 std::uint16_t float_to_half(float value) {
   auto bits = std::bit_cast<std::uint32_t>(value);
   auto sign = static_cast<std::uint16_t>((bits >> 16) & 0x8000);
@@ -162,8 +165,6 @@ std::uint16_t float_to_bfloat16(float value) {
   if (value != value) return static_cast<std::uint16_t>((bits >> 16) | 0x40);
   return static_cast<std::uint16_t>((bits + 0x7fff + ((bits >> 16) & 1)) >> 16);
 }
-
-namespace {
 
 template <class From, class To>
 void cast_elements(const Tensor& from, Tensor& to) {

@@ -100,8 +100,5 @@ std::vector<std::int64_t> to_int64s(const Tensor& tensor);
 // IEEE half and bfloat16, for files that hold them.
 float half_to_float(std::uint16_t bits);
 float bfloat16_to_float(std::uint16_t bits);
-// The nearest one, half to even; beyond the largest there is infinity.
-std::uint16_t float_to_half(float value);
-std::uint16_t float_to_bfloat16(float value);
 
 }  // namespace octet
