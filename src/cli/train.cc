@@ -1,8 +1,5 @@
 #include "cli/train.h"
 
-#include <algorithm>
-#include <charconv>
-#include <cmath>
 #include <filesystem>
 
 #include "base/error.h"
@@ -10,13 +7,6 @@
 #include "cli/command.h"
 #include "cli/recipe.h"
 #include "cli/start_train.h"
-#include "data/transforms/auto_augment.h"
-#include "data/transforms/color_jitter.h"
-#include "data/transforms/flip.h"
-#include "data/transforms/random_crop.h"
-#include "data/transforms/random_erasing.h"
-#include "data/transforms/resize.h"
-#include "models/models.h"
 
 namespace octet::cli {
 

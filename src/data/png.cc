@@ -144,9 +144,7 @@ struct Opened {
   void check_size(std::size_t bytes, const std::string& name) {
     const png_uint_32 w = png_get_image_width(reader.png, reader.info);
     const png_uint_32 h = png_get_image_height(reader.png, reader.info);
-    if (std::int64_t{w} * h > kMaxImagePixels)
-      fail("{}: {}x{} pixels, more than the {} million that octet reads", name, w, h,
-           kMaxImagePixels / 1000000);
+    check_pixel_count(w, h, name);
     const auto raw_bytes = static_cast<std::int64_t>(png_get_rowbytes(reader.png, reader.info)) * h;
     if (raw_bytes / kMaxInflation > static_cast<std::int64_t>(bytes))
       fail("{}: broken PNG picture: {} bytes are too few for {}x{} pixels", name, bytes, w, h);
