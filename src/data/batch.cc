@@ -21,8 +21,9 @@ void allocate(Batch& batch, const Example& example, const Tensor& array, std::in
   Shape shape = array.empty() ? Shape{channels, image.height, image.width} : array.shape();
   shape.insert(shape.begin(), count);
   batch.pixels = Tensor(DType::kFloat32, shape);
-  if (std::holds_alternative<Mask>(example.target))
-    batch.masks = Tensor(DType::kUInt8, {count, image.height, image.width});
+  if (const Mask* mask = example.mask())
+    batch.masks = Tensor(DType::kUInt8, {count, mask->height, mask->width});
+  batch.changes = example.changes;
 }
 
 void put(Batch& batch, std::size_t place, Example& example, const Tensor& array, Random& random,

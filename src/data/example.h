@@ -29,15 +29,27 @@ struct Mask {
 // What a network should answer: nothing is known, a class, or a class for each pixel.
 using Target = std::variant<std::monostate, std::int64_t, Mask>;
 
+// A change of a picture's size, for who maps the network's answer back to the picture as it was: from the
+// last one to the first, what was resized is resized to `width` x `height`, and of what was padded, on the
+// right and at the bottom, the first so many columns and rows are taken.
+struct SizeChange {
+  enum class Kind { kResized, kPadded } kind;
+  int width, height;  // before
+
+  bool operator==(const SizeChange&) const = default;
+};
+
 // A picture and its target, on their way from the data set into a batch.
 struct Example {
   Image image;
   Target target = {};
+  std::vector<SizeChange> changes = {};  // in their order
   // Once the picture is normalised: height x width values of each channel: red, green and blue, if nothing
   // changed that. The memory is that of the batch.
   std::span<float> planes = {};
 
   Mask* mask() { return std::get_if<Mask>(&target); }  // nullptr: the target is no mask
+  const Mask* mask() const { return std::get_if<Mask>(&target); }
 };
 
 }  // namespace octet

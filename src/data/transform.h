@@ -8,6 +8,7 @@
 #include "base/random.h"
 #include "data/example.h"
 #include "data/resample.h"
+#include "data/settings.h"
 
 // What happens to a picture, and to its target, before a network sees it. One list of transforms serves
 // training, evaluation, calibration and deploy.yaml. docs/add-a-transform.md says how to add one.
@@ -15,18 +16,6 @@ namespace octet {
 
 // The largest side that a transform gives.
 constexpr int kMaxPictureSide = 16384;
-
-// Whoever reads or writes the settings of a transform, which names them one after the other.
-class Settings {
- public:
-  virtual ~Settings() = default;
-  virtual void required(std::string_view name, int& size) = 0;  // a positive number
-  virtual void optional(std::string_view name, int& value) = 0;
-  virtual void optional(std::string_view name, double& value) = 0;
-  virtual void optional(std::string_view name, Interpolation& value) = 0;
-  virtual void optional(std::string_view name, std::array<double, 2>& range) = 0;
-  virtual void optional(std::string_view name, std::array<float, 3>& channels) = 0;
-};
 
 class Transform;
 

@@ -127,7 +127,7 @@ TEST(DeployYaml, NamesTheLineOfAMistake) {
             "deploy.yaml:3: the crop size is 99999; it must be between 0 (don't) and 16384");
   EXPECT_EQ(error_of(begin + "  - type: ResizeShort\n"), "deploy.yaml:3: ResizeShort needs a 'size'");
   EXPECT_EQ(error_of(begin + "  - type: ResizeShort\n    size: 3\n    interp: 1\n"),
-            "deploy.yaml:5: 'interp' is not a setting of ResizeShort; there are type, size, interpolation");
+            "deploy.yaml:5: 'interp' is not a setting of ResizeShort; did you mean 'interpolation'?");
   EXPECT_THAT(error_of(begin + "  - type: ResizeShort\n    size: 3\n    interpolation: best\n"),
               StartsWith("deploy.yaml:5: interpolation 'best' is not known"));
   EXPECT_EQ(error_of(begin + "  - type: Normalize\n    mean: [1, 2]\n"),
