@@ -1,17 +1,9 @@
 #include "formats/paddle/program.h"
 
-#define PROTOZERO_USE_VIEW std::string_view
 #include <algorithm>
 #include <limits>
-#include <protozero/exception.hpp>
 
-// protozero asserts that a field has the type that it is read as, and that is up to the file.
-[[noreturn]] static void wrong_wire_type() {
-  throw protozero::unknown_pbf_wire_type_exception();
-}
-#define protozero_assert(holds) ((holds) ? void() : wrong_wire_type())
-#include <protozero/pbf_reader.hpp>
-#include <protozero/pbf_writer.hpp>
+#include "formats/protobuf.h"
 
 // Field numbers and types: docs/paddle-format.md.
 namespace octet::paddle {
@@ -31,27 +23,6 @@ constexpr DTypeCode kDTypeCodes[] = {
     {DType::kFloat16, 4}, {DType::kFloat32, 5},   {DType::kFloat64, 6}, {DType::kUInt8, 20},
     {DType::kInt8, 21},   {DType::kBFloat16, 22},
 };
-
-// Names go into messages, which are one line, and onto terminals.
-std::string_view get_name(pbf_reader& in) {
-  std::string_view name = in.get_view();
-  if (std::any_of(name.begin(), name.end(), [](char c) {
-        auto code = static_cast<unsigned char>(c);
-        return code < ' ' || code == 127;
-      }))
-    fail("it has a name with control characters in it; it is damaged");
-  return name;
-}
-
-// proto2 writes repeated numbers one by one; a reader takes packed ones too.
-template <class T, class One, class Packed>
-void append_repeated(pbf_reader& in, std::vector<T>& out, One one, Packed packed) {
-  if (in.wire_type() == pbf_wire_type::length_delimited) {
-    for (auto value : (in.*packed)()) out.push_back(static_cast<T>(value));
-  } else {
-    out.push_back(static_cast<T>((in.*one)()));
-  }
-}
 
 void append_int32s(pbf_reader& in, std::vector<std::int64_t>& out) {
   append_repeated(in, out, &pbf_reader::get_int32, &pbf_reader::get_packed_int32);
@@ -276,12 +247,6 @@ VarDesc parse_var(std::string_view bytes) {
   }
   if (var.name.empty()) fail("a variable has no name");
   return var;
-}
-
-// Appends the field that `in` has just been moved to, tag included; it begins at `start`.
-void keep_field(pbf_reader& in, const char* start, std::string& out) {
-  in.skip();
-  out.append(start, static_cast<std::size_t>(in.data().data() - start));
 }
 
 void parse_block(std::string_view bytes, Program& program) {
