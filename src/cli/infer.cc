@@ -230,7 +230,7 @@ std::function<int()> declare_infer(Args& args) {
   add_model_flags(args, &options->model, "model-dir");
   args.group("Pictures");
   args.add("img-path", &options->img_path, "FILE_OR_DIR",
-           "a JPEG or PNG picture, or a folder with some in it or below");
+           "a JPEG, PNG, WebP or BMP picture, or a folder of pictures, which may have subfolders");
   args.add("batch-size", &options->batch_size, {1, 4096}, "pictures to run at once");
   args.add("max-batch-size", &options->max_batch_size, {1, 4096}, "never more than this at once");
   add_preprocess_flags(args, &options->preprocess);

@@ -14,7 +14,8 @@ std::span<const OpSpec> op_table() {
   static const std::vector<OpSpec> table = [] {
     std::vector<OpSpec> all;
     for (auto family : {ops::convolution, ops::matmul, ops::normalisation, ops::activation, ops::elementwise,
-                        ops::window, ops::shape, ops::reduction, ops::quantization, ops::integer}) {
+                        ops::logic, ops::window, ops::shape, ops::movement, ops::indexing, ops::reduction,
+                        ops::quantization, ops::integer}) {
       std::vector<OpSpec> specs = family();
       all.insert(all.end(), specs.begin(), specs.end());
     }

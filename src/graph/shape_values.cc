@@ -24,8 +24,10 @@ MaybeInts sliced(const Node& node, ops::Inputs inputs, const MaybeInts& x, std::
   if (inputs[0]->shape.size() != 1) return MaybeInts(count);
   ops::SliceDim dim = ops::slice_dims(node, inputs)[0];
   if (dim.size == kUnknown) return MaybeInts(count);
-  auto begin = x.begin() + dim.begin;
-  return MaybeInts(begin, begin + dim.size);
+  MaybeInts values;
+  for (std::int64_t i = 0; i < dim.size; ++i)
+    values.push_back(x[static_cast<std::size_t>(dim.begin + i * dim.step)]);
+  return values;
 }
 
 // One number by two; nothing when it is not defined or does not fit.

@@ -144,6 +144,28 @@ float bfloat16_to_float(std::uint16_t bits) {
 
 namespace {
 
+// The nearest half float, half to even; beyond the largest there is infinity.
+std::uint16_t float_to_half(float value) {
+  auto bits = std::bit_cast<std::uint32_t>(value);
+  auto sign = static_cast<std::uint16_t>((bits >> 16) & 0x8000);
+  std::uint32_t magnitude = bits & 0x7fffffff;
+  if (magnitude > 0x7f800000) return static_cast<std::uint16_t>(sign | 0x7e00);   // NaN
+  if (magnitude >= 0x477ff000) return static_cast<std::uint16_t>(sign | 0x7c00);  // from 65520 on
+  if (magnitude < 0x38800000) {
+    // Below 2^-14 they are multiples of 2^-24; adding 0.5 leaves their number in the low bits, rounded.
+    float shifted = std::bit_cast<float>(magnitude) + 0.5f;
+    return static_cast<std::uint16_t>(sign | (std::bit_cast<std::uint32_t>(shifted) - 0x3f000000));
+  }
+  std::uint32_t rounded = magnitude + 0xfff + ((magnitude >> 13) & 1);
+  return static_cast<std::uint16_t>(sign | ((rounded - 0x38000000) >> 13));
+}
+
+std::uint16_t float_to_bfloat16(float value) {
+  auto bits = std::bit_cast<std::uint32_t>(value);
+  if (value != value) return static_cast<std::uint16_t>((bits >> 16) | 0x40);
+  return static_cast<std::uint16_t>((bits + 0x7fff + ((bits >> 16) & 1)) >> 16);
+}
+
 template <class From, class To>
 void cast_elements(const Tensor& from, Tensor& to) {
   auto in = from.data<From>();
@@ -186,8 +208,17 @@ void cast_from(const Tensor& from, Tensor& to) {
     case DType::kFloat64:
       return cast_elements<From, double>(from, to);
     default:
-      fail("cast from {} to {} is not supported", name_of(from.dtype()), name_of(to.dtype()));
+      check(false, "cast() has handled the 16-bit floats");
   }
+}
+
+Tensor narrowed(const Tensor& from, DType dtype) {
+  Tensor narrow(dtype, from.shape());
+  auto in = from.data<float>();
+  auto* bits = reinterpret_cast<std::uint16_t*>(narrow.mutable_bytes().data());
+  for (std::size_t i = 0; i < in.size(); ++i)
+    bits[i] = dtype == DType::kFloat16 ? float_to_half(in[i]) : float_to_bfloat16(in[i]);
+  return narrow;
 }
 
 // float16 and bfloat16 have no C++ type here: widen them to float32 first.
@@ -208,6 +239,8 @@ Tensor Tensor::cast(DType dtype) const {
   if (dtype == dtype_) return aligned();
   Tensor from = widened(*this);
   if (dtype == from.dtype()) return from;
+  if (dtype == DType::kFloat16 || dtype == DType::kBFloat16)
+    return narrowed(from.cast(DType::kFloat32), dtype);
   Tensor to(dtype, shape_);
   switch (from.dtype()) {
     case DType::kBool:

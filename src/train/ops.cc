@@ -184,6 +184,14 @@ at::Tensor leaky_relu(const Call& call) {
   return at::leaky_relu(call.x(), attr<double>(call.node, "alpha"));
 }
 
+at::Tensor elu(const Call& call) {
+  return at::elu(call.x(), attr<double>(call.node, "alpha"));
+}
+
+at::Tensor softplus(const at::Tensor& x) {
+  return at::softplus(x);
+}
+
 at::Tensor clip(const Call& call) {
   const auto bound = [&](std::size_t i, const char* name) {
     const at::Tensor* input = call.optional(i);
@@ -230,6 +238,9 @@ at::Tensor binary(const Call& call) {
 }
 at::Tensor add(const at::Tensor& x, const at::Tensor& y) {
   return at::add(x, y);
+}
+at::Tensor prelu(const at::Tensor& x, const at::Tensor& slope) {
+  return at::where(x > 0, x, x * slope);
 }
 at::Tensor sub(const at::Tensor& x, const at::Tensor& y) {
   return at::sub(x, y);
@@ -391,7 +402,12 @@ std::vector<at::Tensor> split(const Call& call) {
   const std::int64_t axis = axis_of(call, 1, call.x().dim());
   const std::int64_t size = call.x().size(axis), parts = static_cast<std::int64_t>(call.node.outputs.size());
   Ints sections = attr<Ints>(call.node, "sections");
-  if (sections.empty()) sections.assign(static_cast<std::size_t>(parts), size / parts);
+  if (const at::Tensor* given = call.optional(2)) {
+    sections = to_int64s(from_torch(*given));
+  } else if (sections.empty()) {
+    sections.assign(static_cast<std::size_t>(parts), (size + parts - 1) / parts);
+    sections.back() = -1;
+  }
   std::int64_t known = 0;
   for (std::int64_t section : sections) known += std::max<std::int64_t>(section, 0);
   for (std::int64_t& section : sections)
@@ -404,7 +420,12 @@ at::Tensor slice(const Call& call) {
   const Infos infos(call);
   std::int64_t dim = 0;
   for (const ops::SliceDim& part : ops::slice_dims(call.node, infos.get())) {
-    y = y.slice(dim, part.begin, part.begin + part.size);
+    if (part.step > 0) {
+      const std::int64_t end = part.begin + std::max<std::int64_t>(0, (part.size - 1) * part.step + 1);
+      y = y.slice(dim, part.begin, end, part.step);
+    } else {  // libtorch has no negative steps
+      y = y.index_select(dim, at::arange(part.size, y.options().dtype(at::kLong)) * part.step + part.begin);
+    }
     if (part.dropped) {
       y = y.squeeze(dim);
     } else {
@@ -414,8 +435,21 @@ at::Tensor slice(const Call& call) {
   return y;
 }
 
+at::Tensor gather(const Call& call) {
+  const at::Tensor& x = call.x();
+  const std::int64_t axis =
+      ops::normalize_axis(attr<std::int64_t>(call.node, "axis"), static_cast<std::size_t>(x.dim()));
+  at::Tensor indices = call.inputs[1].to(at::kLong);
+  indices = at::where(indices < 0, indices + x.size(axis), indices);
+  Ints shape = x.sizes().slice(0, static_cast<std::size_t>(axis)).vec();
+  shape.insert(shape.end(), indices.sizes().begin(), indices.sizes().end());
+  shape.insert(shape.end(), x.sizes().begin() + axis + 1, x.sizes().end());
+  return x.index_select(axis, indices.reshape({-1})).reshape(shape);
+}
+
 at::Tensor shape(const Call& call) {
-  return at::tensor(call.x().sizes(), at::kInt);
+  const bool wide = attr<std::string>(call.node, "dtype") == "int64";
+  return at::tensor(call.x().sizes(), wide ? at::kLong : at::kInt);
 }
 
 at::Tensor full(const Call& call) {
@@ -429,7 +463,10 @@ at::Tensor full(const Call& call) {
 template <at::Tensor (*Function)(const at::Tensor&, const Ints&, bool)>
 at::Tensor reduction(const Call& call) {
   Ints dims;
-  const std::vector<bool> reduced = ops::reduced_dims(call.node, static_cast<std::size_t>(call.x().dim()));
+  const at::Tensor* input = call.optional(1);
+  const Tensor axes = input ? from_torch(*input) : Tensor();
+  const std::vector<bool> reduced =
+      ops::reduced_dims(call.node, static_cast<std::size_t>(call.x().dim()), input ? &axes : nullptr);
   for (std::size_t i = 0; i < reduced.size(); ++i)
     if (reduced[i]) dims.push_back(static_cast<std::int64_t>(i));
   return Function(call.x(), dims, attr<bool>(call.node, "keepdims"));
@@ -443,13 +480,18 @@ at::Tensor sum_over(const at::Tensor& x, const Ints& dims, bool keep) {
 at::Tensor max_over(const at::Tensor& x, const Ints& dims, bool keep) {
   return at::amax(x, dims, keep);
 }
+at::Tensor min_over(const at::Tensor& x, const Ints& dims, bool keep) {
+  return at::amin(x, dims, keep);
+}
 
 at::Tensor arg_max(const Call& call) {
   DType dtype{};
   if (!parse_dtype(attr<std::string>(call.node, "dtype"), &dtype)) fail("arg_max: unknown dtype");
-  const at::Tensor y = attr<bool>(call.node, "flatten")
-                           ? at::argmax(call.x().reshape({-1}), 0)
-                           : at::argmax(call.x(), axis_of(call, 1, call.x().dim()));
+  const bool flat = attr<bool>(call.node, "flatten") || call.x().dim() == 0;
+  const at::Tensor x = flat ? call.x().reshape({-1}) : call.x();
+  const std::int64_t axis = flat ? 0 : axis_of(call, 1, x.dim());
+  const at::Tensor y =
+      attr<bool>(call.node, "last") ? x.size(axis) - 1 - at::argmax(x.flip(axis), axis) : at::argmax(x, axis);
   return y.reshape(Infos(call).output_shape(call.node)).to(scalar_type(dtype));
 }
 
@@ -513,6 +555,11 @@ constexpr Row kOperations[] = {
     {"hard_swish", one<hard_swish>},
     {"swish", one<swish>},
     {"gelu", one<gelu>},
+    {"elu", one<elu>},
+    {"softplus", unary<softplus>},
+    {"mish", unary<at::mish>},
+    {"erf", unary<at::erf>},
+    {"log", unary<at::log>},
     {"clip", one<clip>},
     {"dropout", one<dropout>},
     {"add", one<binary<add>>},
@@ -522,6 +569,7 @@ constexpr Row kOperations[] = {
     {"max", one<binary<at::maximum>>},
     {"min", one<binary<at::minimum>>},
     {"pow", one<binary<pow>>},
+    {"prelu", one<binary<prelu>>},
     {"scale", one<scale>},
     {"cast", one<cast>},
     {"identity", one<identity>},
@@ -537,11 +585,13 @@ constexpr Row kOperations[] = {
     {"concat", one<concat>},
     {"split", split},
     {"slice", one<slice>},
+    {"gather", one<gather>},
     {"shape", one<shape>},
     {"full", one<full>},
     {"reduce_mean", one<reduction<mean_over>>},
     {"reduce_sum", one<reduction<sum_over>>},
     {"reduce_max", one<reduction<max_over>>},
+    {"reduce_min", one<reduction<min_over>>},
     {"arg_max", one<arg_max>},
 };
 

@@ -176,6 +176,12 @@ inline std::vector<OpCase> activation_cases() {
       {"beta", "swish", {x()}, {{"beta", 1.7}}},
       {"", "gelu", {x()}},
       {"approximate", "gelu", {x()}, {{"approximate", true}}},
+      {"", "elu", {x()}},
+      {"alpha", "elu", {x()}, {{"alpha", 0.5}}},
+      {"", "softplus", {x()}},
+      {"", "mish", {x()}},
+      {"", "erf", {x()}},
+      {"", "log", {floats({2, 3, 4}, 0.1f, 3)}},
       {"nothing to clip at", "clip", {x()}},
       {"attributes", "clip", {x()}, {{"min", -0.5}, {"max", 0.75}}},
       {"inputs",
@@ -208,7 +214,8 @@ inline std::vector<OpCase> elementwise_cases() {
   }
   const auto x = [] { return floats({2, 3}); };
   cases.insert(cases.end(),
-               {{"nothing", "scale", {x()}},
+               {{"one slope a channel", "prelu", {floats({2, 3, 4}), floats({3, 1})}},
+                {"nothing", "scale", {x()}},
                 {"scale and bias", "scale", {x()}, {{"scale", 2.5}, {"bias", -1.0}}},
                 {"bias first", "scale", {x()}, {{"scale", 2.5}, {"bias", -1.0}, {"bias_after_scale", false}}},
                 {"input", "scale", {x(), Tensor::of<float>({1}, {3})}, {{"scale", 2.5}, {"bias", 0.5}}},
@@ -391,7 +398,17 @@ inline std::vector<OpCase> shape_cases() {
        "slice",
        {floats({4, 5}), Tensor(), Tensor(), ints({1}), ints({0}), ints({3}), ints({2})},
        {{"axes", Ints{0, 1}}, {"starts_items", two}}},
+      {"in steps",
+       "slice",
+       {floats({7, 5})},
+       {{"axes", Ints{0, 1}}, {"starts", Ints{1, 4}}, {"ends", Ints{6, 0}}, {"steps", Ints{2, -3}}}},
+      {"rows", "gather", {floats({4, 3}), ints({2, 0, -1, 2})}},
+      {"another axis",
+       "gather",
+       {floats({2, 4, 3}), Tensor::of<std::int64_t>({2, 1}, {3, -4})},
+       {{"axis", std::int64_t{1}}}},
       {"", "shape", {x()}},
+      {"wide", "shape", {x()}, {{"dtype", "int64"}}},
       {"attributes", "full", {}, {{"shape", Ints{2, 3}}, {"value", 1.5}}},
       {"shape and value as inputs",
        "full",
@@ -404,19 +421,24 @@ inline std::vector<OpCase> shape_cases() {
       {"flat", "arg_max", {x()}, {{"flatten", true}, {"dtype", "int32"}}},
       {"flat, dims kept", "arg_max", {x()}, {{"flatten", true}, {"keepdims", true}}},
       {"axis as input", "arg_max", {x(), ints({1})}},
+      {"the last of equal ones",
+       "arg_max",
+       {Tensor::of<float>({2, 4}, {1, 3, 3, 0, 2, 2, 2, 2})},
+       {{"last", true}}},
       {"the first of equal ones", "arg_max", {Tensor::of<float>({2, 4}, {1, 3, 3, 0, 2, 2, 2, 2})}},
   };
 }
 
 inline std::vector<OpCase> reduction_cases() {
   std::vector<OpCase> cases;
-  for (const char* op : {"reduce_mean", "reduce_sum", "reduce_max"}) {
+  for (const char* op : {"reduce_mean", "reduce_sum", "reduce_max", "reduce_min"}) {
     const auto x = [] { return floats({2, 3, 4}); };
     cases.push_back({"all without axes", op, {x()}});
     cases.push_back({"one axis", op, {x()}, {{"axes", Ints{1}}}});
     cases.push_back({"axes from behind, kept", op, {x()}, {{"axes", Ints{-1, 0}}, {"keepdims", true}}});
     cases.push_back({"all", op, {x()}, {{"axes", Ints{1}}, {"all", true}}});
     cases.push_back({"all, kept", op, {x()}, {{"all", true}, {"keepdims", true}}});
+    cases.push_back({"axes as input", op, {x(), ints({-1})}});
     cases.push_back({"picture", op, {floats({2, 3, 4, 5})}, {{"axes", Ints{2, 3}}}});
     if (std::string(op) != "reduce_mean") cases.push_back({"integers", op, {ints({4, -5, 6})}});
   }

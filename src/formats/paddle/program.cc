@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "formats/paddle_common/tensor_desc.h"
 #include "formats/protobuf.h"
 
 // Field numbers and types: docs/paddle-format.md.
@@ -13,16 +14,6 @@ using protozero::pbf_wire_type;
 using protozero::pbf_writer;
 
 namespace {
-
-struct DTypeCode {
-  DType dtype;
-  int code;
-};
-constexpr DTypeCode kDTypeCodes[] = {
-    {DType::kBool, 0},    {DType::kInt16, 1},     {DType::kInt32, 2},   {DType::kInt64, 3},
-    {DType::kFloat16, 4}, {DType::kFloat32, 5},   {DType::kFloat64, 6}, {DType::kUInt8, 20},
-    {DType::kInt8, 21},   {DType::kBFloat16, 22},
-};
 
 void append_int32s(pbf_reader& in, std::vector<std::int64_t>& out) {
   append_repeated(in, out, &pbf_reader::get_int32, &pbf_reader::get_packed_int32);
@@ -265,62 +256,7 @@ void parse_block(std::string_view bytes, Program& program) {
   }
 }
 
-const std::vector<std::string_view>& find_slot(const std::vector<Slot>& slots, std::string_view name) {
-  static const std::vector<std::string_view> kNone;
-  for (const Slot& slot : slots)
-    if (slot.name == name) return slot.arguments;
-  return kNone;
-}
-
 }  // namespace
-
-int code_of(DType dtype) {
-  for (const DTypeCode& row : kDTypeCodes)
-    if (row.dtype == dtype) return row.code;
-  check(false, "every dtype has a Paddle code");
-  return -1;
-}
-
-bool dtype_from_code(int code, DType* dtype) {
-  for (const DTypeCode& row : kDTypeCodes) {
-    if (row.code != code) continue;
-    *dtype = row.dtype;
-    return true;
-  }
-  return false;
-}
-
-const std::vector<std::string_view>& OpDesc::input(std::string_view slot) const {
-  return find_slot(inputs, slot);
-}
-
-const std::vector<std::string_view>& OpDesc::output(std::string_view slot) const {
-  return find_slot(outputs, slot);
-}
-
-const AttrDesc* OpDesc::find_attr(std::string_view name) const {
-  for (const AttrDesc& attr : attrs)
-    if (attr.name == name) return &attr;
-  return nullptr;
-}
-
-TensorDesc parse_tensor_desc(std::string_view bytes) {
-  TensorDesc desc;
-  pbf_reader in(bytes);
-  while (in.next()) {
-    switch (in.tag()) {
-      case 1:
-        desc.data_type = in.get_enum();
-        break;
-      case 2:
-        append_int64s(in, desc.shape);
-        break;
-      default:
-        in.skip();
-    }
-  }
-  return desc;
-}
 
 Program parse_program(std::string_view bytes) {
   Program program;
@@ -400,14 +336,6 @@ void write_slots(pbf_writer& op, protozero::pbf_tag_type tag,
 }
 
 }  // namespace
-
-std::string write_tensor_desc(const TensorDesc& desc) {
-  std::string bytes;
-  pbf_writer out(bytes);
-  out.add_enum(1, desc.data_type);
-  for (std::int64_t dim : desc.shape) out.add_int64(2, dim);
-  return bytes;
-}
 
 std::string write_op(const NewOp& op) {
   std::string bytes;

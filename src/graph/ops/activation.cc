@@ -12,15 +12,20 @@ void infer_activation(const Node&, Inputs inputs, Outputs outputs) {
   outputs[0] = {inputs[0]->dtype, inputs[0]->shape};
 }
 
+void infer_numbers(const Node&, Inputs inputs, Outputs outputs) {
+  require_number(*inputs[0], "x");
+  outputs[0] = {inputs[0]->dtype, inputs[0]->shape};
+}
+
 void infer_clip(const Node& node, Inputs inputs, Outputs outputs) {
   for (std::size_t i : {1, 2}) {
     const ValueInfo* bound = input_at(inputs, i);
     if (!bound) continue;
     std::string_view what = i == 1 ? "min" : "max";
-    require_float(*bound, what);
+    require_dtype(*bound, what, {inputs[0]->dtype});
     merge_dims(product(bound->shape), 1, fmt::format("the number of elements of {}", what));
   }
-  infer_activation(node, inputs, outputs);
+  infer_numbers(node, inputs, outputs);
 }
 
 OpSpec function(std::string_view name) {
@@ -50,7 +55,19 @@ std::vector<OpSpec> activation() {
   exp.precision = gelu.precision = MixedPrecision::kFloat;
   abs.selects = true;
   gelu.attrs = {flag("approximate", false)};
-  specs.insert(specs.end(), {tanh, exp, function("sqrt"), abs, gelu});
+  OpSpec sign = function("sign"), log = function("log"), elu = function("elu"), mish = function("mish"),
+         softplus = function("softplus"), erf = function("erf");
+  sign.infer = abs.infer = infer_numbers;
+  sign.trainable = false;
+  elu.attrs = {number_attr("alpha", 1)};
+  log.precision = softplus.precision = mish.precision = erf.precision = MixedPrecision::kFloat;
+  elu.quantizable = mish.quantizable = softplus.quantizable = true;
+  softplus.range = ValueRange::kNonNegative;
+  specs.insert(specs.end(), {tanh, exp, function("sqrt"), abs, gelu, elu, softplus, mish, erf, log, sign});
+  for (const char* name : {"floor", "ceil", "round"}) {
+    specs.push_back(function(name));
+    specs.back().trainable = false;
+  }
   specs.push_back({.name = "clip",
                    .inputs = {"x", "min?", "max?"},
                    .attrs = {number_attr("min", -kInfinity), number_attr("max", kInfinity)},

@@ -8,7 +8,7 @@ namespace {
 void infer_binary(const Node& node, Inputs inputs, Outputs outputs) {
   const ValueInfo& x = *inputs[0];
   const ValueInfo& y = *inputs[1];
-  require_dtype(x, "x", {DType::kFloat32, DType::kInt32, DType::kInt64});
+  require_number(x, "x");
   require_dtype(y, "y", {x.dtype});
   outputs[0] = {x.dtype, broadcast(x.shape, y.shape, attr<std::int64_t>(node, "axis")).out};
 }
@@ -24,8 +24,18 @@ void infer_binary_epilogue(const Node& node, Inputs inputs, Outputs outputs) {
   }
 }
 
+void infer_prelu(const Node& node, Inputs inputs, Outputs outputs) {
+  infer_binary(node, inputs, outputs);
+  const Shape &x = inputs[0]->shape, &out = outputs[0].shape;
+  bool fits = x.size() == out.size();
+  for (std::size_t i = 0; fits && i < out.size(); ++i)
+    fits = x[i] == out[i] || x[i] == kUnknown || out[i] == kUnknown;
+  if (!fits) fail("slope of shape {} does not broadcast to x, {}", to_string(inputs[1]->shape), to_string(x));
+  outputs[0].shape = x;
+}
+
 void infer_scale(const Node&, Inputs inputs, Outputs outputs) {
-  require_dtype(*inputs[0], "x", {DType::kFloat32, DType::kInt32, DType::kInt64});
+  require_number(*inputs[0], "x");
   if (const ValueInfo* scale = input_at(inputs, 1)) {
     require_float(*scale, "scale");
     merge_dims(product(scale->shape), 1, "the number of elements of scale");
@@ -34,11 +44,7 @@ void infer_scale(const Node&, Inputs inputs, Outputs outputs) {
 }
 
 void infer_cast(const Node& node, Inputs inputs, Outputs outputs) {
-  DType dtype = dtype_attr(node, "dtype");
-  // Nothing computes in 16-bit floats; they are only read from files.
-  if (dtype == DType::kFloat16 || dtype == DType::kBFloat16)
-    fail("a cast to {} is not supported; octet computes in float32", name_of(dtype));
-  outputs[0] = {dtype, inputs[0]->shape};
+  outputs[0] = {dtype_attr(node, "dtype"), inputs[0]->shape};
 }
 
 void infer_identity(const Node&, Inputs inputs, Outputs outputs) {
@@ -58,7 +64,8 @@ std::vector<OpSpec> elementwise() {
                   .quantizable = true};
   };
   OpSpec add = binary("add"), mul = binary("mul"), sub = binary("sub"), div = binary("div"),
-         max = binary("max"), min = binary("min"), pow = binary("pow");
+         max = binary("max"), min = binary("min"), pow = binary("pow"), mod = binary("mod"),
+         prelu = binary("prelu");
   for (OpSpec* spec : {&add, &mul}) {
     spec->inputs = {"x", "y", "out_scale?"};
     spec->outputs = {"z", "float?"};
@@ -73,7 +80,12 @@ std::vector<OpSpec> elementwise() {
     spec->range = ValueRange::kOfInputs;
   }
   div.precision = pow.precision = MixedPrecision::kFloat;
-  pow.quantizable = false;
+  pow.quantizable = mod.quantizable = false;
+  mod.trainable = false;
+  mod.attrs.push_back(flag("truncated", false));
+  prelu.inputs = {"x", "y"};
+  prelu.infer = infer_prelu;
+  prelu.learned = {"y"};
   return {
       with_epilogue(std::move(add)),
       with_epilogue(std::move(mul)),
@@ -82,6 +94,8 @@ std::vector<OpSpec> elementwise() {
       max,
       min,
       pow,
+      mod,
+      prelu,
       {.name = "scale",
        .inputs = {"x", "scale?"},
        .attrs = {number_attr("scale", 1), number_attr("bias", 0), flag("bias_after_scale", true)},

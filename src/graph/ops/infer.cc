@@ -26,6 +26,12 @@ void require_dtype(const ValueInfo& value, std::string_view what, std::initializ
   fail("{} is {}, expected {}", what, name_of(value.dtype), names);
 }
 
+void require_number(const ValueInfo& value, std::string_view what) {
+  require_dtype(value, what,
+                {DType::kFloat32, DType::kFloat64, DType::kInt8, DType::kUInt8, DType::kInt16, DType::kInt32,
+                 DType::kInt64});
+}
+
 void require_rank(const ValueInfo& value, std::string_view what, std::size_t rank) {
   if (value.shape.size() != rank)
     fail("{} has shape {}, expected {} dimensions", what, to_string(value.shape), rank);
@@ -104,6 +110,11 @@ std::optional<MaybeInts> ints_from(Inputs items, const ValueInfo* vector,
   }
   if (vector) return ints_of(*vector, what);
   return MaybeInts(attribute.begin(), attribute.end());
+}
+
+void check_made(const Shape& shape) {
+  constexpr std::int64_t kMaxMade = std::int64_t{1} << 28;
+  if (product(shape) > kMaxMade) fail("shape {} has more than {} elements", to_string(shape), kMaxMade);
 }
 
 std::int64_t broadcast_dims(std::int64_t a, std::int64_t b) {

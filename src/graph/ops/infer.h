@@ -28,6 +28,8 @@ void require_dtype(const ValueInfo& value, std::string_view what, std::initializ
 inline void require_float(const ValueInfo& value, std::string_view what) {
   require_dtype(value, what, {DType::kFloat32});
 }
+// What octet computes with: all dtypes but bool and the 16-bit floats.
+void require_number(const ValueInfo& value, std::string_view what);
 void require_rank(const ValueInfo& value, std::string_view what, std::size_t rank);
 // A vector of `size` elements; kUnknown matches anything.
 void require_vector(const ValueInfo& value, std::string_view what, std::int64_t size);
@@ -55,6 +57,9 @@ std::optional<std::int64_t> int_of(const ValueInfo& value, std::string_view what
 // A list given by, in this order: one tensor a number, one vector (or null), an attribute.
 std::optional<MaybeInts> ints_from(Inputs items, const ValueInfo* vector,
                                    const std::vector<std::int64_t>& attribute, std::string_view what);
+
+// Fails when a shape that a file may ask for with a few bytes has more elements than a gigabyte of floats.
+void check_made(const Shape& shape);
 
 // Two shapes brought to the same rank with ones, and what an op element by element makes of them. axis -1
 // aligns the last dims, as numpy does; otherwise the dims of the one of lower rank (y, when equal) stand at

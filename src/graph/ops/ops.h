@@ -11,9 +11,12 @@ std::vector<OpSpec> matmul();         // matmul, matmul_flat
 std::vector<OpSpec> normalisation();  // batch_norm, layer_norm, softmax
 std::vector<OpSpec> activation();     // relu, ..., dropout
 std::vector<OpSpec> elementwise();    // add, ..., scale, cast, identity
+std::vector<OpSpec> logic();          // equal, ..., where
 std::vector<OpSpec> window();         // pool2d, resize, pad
-std::vector<OpSpec> shape();          // reshape, ..., full
-std::vector<OpSpec> reduction();      // reduce_mean, ..., arg_max
+std::vector<OpSpec> shape();          // reshape, ..., range
+std::vector<OpSpec> movement();       // expand, tile, ..., space_to_depth
+std::vector<OpSpec> indexing();       // gather, ..., one_hot
+std::vector<OpSpec> reduction();      // reduce_mean, ..., top_k
 std::vector<OpSpec> quantization();   // quantize, ..., observe
 std::vector<OpSpec> integer();        // qconv2d, ..., qlut
 

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 
 #include "graph/ops/infer.h"
 #include "graph/ops/ops.h"
@@ -36,16 +37,17 @@ void infer_reshape(const Node& node, Inputs inputs, Outputs outputs) {
   if (!wanted) return;
   if (wanted->size() > kMaxRank)
     fail("shape has {} dimensions, octet takes at most {}", wanted->size(), kMaxRank);
+  bool zero_copies = attr<bool>(node, "zero_copies");
   Shape out;
   std::vector<bool> copied(wanted->size(), false);
   std::size_t open = 0, open_count = 0, minus_ones = 0;
   for (std::size_t i = 0; i < wanted->size(); ++i) {
     std::optional<std::int64_t> dim = (*wanted)[i];
     if (dim && *dim < -1) fail("shape has a dimension {}", *dim);
-    if (dim == 0 && i >= x.size())
+    copied[i] = dim == 0 && zero_copies;
+    if (copied[i] && i >= x.size())
       fail("shape copies dimension {} of x, which has shape {}", i, to_string(x));
-    copied[i] = dim == 0;
-    out.push_back(dim == 0 ? x[i] : dim.value_or(kUnknown));
+    out.push_back(copied[i] ? x[i] : dim.value_or(kUnknown));
     if (dim == -1) ++minus_ones;
     if (!dim || dim == -1) open = i, ++open_count;
   }
@@ -92,8 +94,13 @@ void infer_squeeze(const Node& node, Inputs inputs, Outputs outputs) {
   std::vector<bool> named(x.size(), axes->empty());
   for (std::int64_t axis : *axes)
     named[static_cast<std::size_t>(normalize_axis(axis, x.size(), "axes"))] = true;
+  bool strict = attr<bool>(node, "strict") && !axes->empty();
   Shape out;
   for (std::size_t i = 0; i < x.size(); ++i) {
+    if (strict && named[i]) {
+      merge_dims(x[i], 1, fmt::format("dimension {} of {}, which is squeezed", i, to_string(x)));
+      continue;
+    }
     if (named[i] && x[i] == kUnknown) return;  // whether this dim goes is decided by a run
     if (!named[i] || x[i] != 1) out.push_back(x[i]);
   }
@@ -151,13 +158,27 @@ void infer_concat(const Node& node, Inputs inputs, Outputs outputs) {
 }
 
 // The sizes of the parts that a dim of `size` is split into.
-Shape split_sizes(const Node& node, std::int64_t size, std::size_t parts) {
-  std::int64_t num = attr<std::int64_t>(node, "num");
-  auto sections = attr<std::vector<std::int64_t>>(node, "sections");
+Shape split_sizes(const Node& node, std::int64_t size, std::size_t parts, const ValueInfo* given) {
+  std::int64_t num = given ? 0 : attr<std::int64_t>(node, "num");
+  std::vector<std::int64_t> sections;
+  std::optional<MaybeInts> maybe =
+      ints_from({}, given, attr<std::vector<std::int64_t>>(node, "sections"), "sections");
+  for (const auto& section : maybe ? *maybe : MaybeInts()) {
+    if (!section) return Shape(parts, kUnknown);
+    sections.push_back(*section);
+  }
+  if (!maybe) return Shape(parts, kUnknown);
   auto count = static_cast<std::int64_t>(parts);
   if (num == 0 && sections.empty()) fail("neither num nor sections says how to split");
   if (num != 0) {
     if (num != count) fail("num is {}, there are {} outputs", num, count);
+    if (attr<bool>(node, "uneven") && size != kUnknown) {
+      std::int64_t each = size / num + (size % num != 0 ? 1 : 0);
+      Shape sizes(parts, each);
+      sizes.back() = size - each * (num - 1);
+      if (sizes.back() < 0) fail("{} elements cannot be split into {} parts of {}", size, num, each);
+      return sizes;
+    }
     if (size != kUnknown && size % num != 0)
       fail("{} elements cannot be split into {} equal parts", size, num);
     return Shape(parts, size == kUnknown ? kUnknown : size / num);
@@ -185,7 +206,7 @@ void infer_split(const Node& node, Inputs inputs, Outputs outputs) {
   for (ValueInfo& output : outputs) output = {x.dtype, Shape(x.shape.size(), kUnknown)};
   if (!axis) return;
   auto along = static_cast<std::size_t>(normalize_axis(*axis, x.shape.size()));
-  Shape sizes = split_sizes(node, x.shape[along], outputs.size());
+  Shape sizes = split_sizes(node, x.shape[along], outputs.size(), input_at(inputs, 2));
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     outputs[i].shape = x.shape;
     outputs[i].shape[along] = sizes[i];
@@ -198,13 +219,11 @@ void infer_slice(const Node& node, Inputs inputs, Outputs outputs) {
     if (!dim.dropped) outputs[0].shape.push_back(dim.size);
 }
 
-void infer_shape(const Node&, Inputs inputs, Outputs outputs) {
-  outputs[0] = {DType::kInt32, {static_cast<std::int64_t>(inputs[0]->shape.size())}};
+void infer_shape(const Node& node, Inputs inputs, Outputs outputs) {
+  outputs[0] = {dtype_attr(node, "dtype"), {static_cast<std::int64_t>(inputs[0]->shape.size())}};
 }
 
 void infer_full(const Node& node, Inputs inputs, Outputs outputs) {
-  // A gigabyte of floats; a file must not ask for more with a few bytes.
-  constexpr std::int64_t kMaxFill = std::int64_t{1} << 28;
   outputs[0].dtype = dtype_attr(node, "dtype");
   if (outputs[0].dtype == DType::kFloat16 || outputs[0].dtype == DType::kBFloat16)
     fail("dtype {} is not supported; octet computes in float32", name_of(outputs[0].dtype));
@@ -218,8 +237,48 @@ void infer_full(const Node& node, Inputs inputs, Outputs outputs) {
     if (dim && *dim < 0) fail("shape has a dimension {}", *dim);
     out.push_back(dim.value_or(kUnknown));
   }
-  if (product(out) > kMaxFill) fail("shape {} has more than {} elements", to_string(out), kMaxFill);
+  check_made(out);
   outputs[0].shape = std::move(out);
+}
+
+// How many numbers of `range` there are; nothing before a run decides it.
+template <class T>
+std::int64_t range_count(const Tensor& start, const Tensor& limit, const Tensor& step) {
+  T first = start.data<T>()[0], last = limit.data<T>()[0], delta = step.data<T>()[0];
+  if (delta == 0) fail("range: a step of 0 leads nowhere");
+  double count = 0;
+  if constexpr (std::is_integral_v<T>) {
+    __int128 distance = static_cast<__int128>(last) - first, stride = delta;
+    if (distance != 0 && (distance < 0) == (stride < 0))
+      count = static_cast<double>((distance + stride + (stride < 0 ? 1 : -1)) / stride);
+  } else {
+    count = std::ceil((static_cast<double>(last) - static_cast<double>(first)) / static_cast<double>(delta));
+  }
+  constexpr double kMany = 1e15;
+  if (!(count > 0)) count = 0;  // NaN, too
+  return static_cast<std::int64_t>(std::min(count, kMany));
+}
+
+void infer_range(const Node&, Inputs inputs, Outputs outputs) {
+  constexpr std::string_view kNames[] = {"start", "limit", "step"};
+  DType dtype = inputs[0]->dtype;
+  require_dtype(*inputs[0], "start",
+                {DType::kFloat32, DType::kFloat64, DType::kInt16, DType::kInt32, DType::kInt64});
+  outputs[0] = {dtype, {kUnknown}};
+  for (std::size_t i : {0, 1, 2}) {
+    require_dtype(*inputs[i], kNames[i], {dtype});
+    merge_dims(product(inputs[i]->shape), 1, fmt::format("the number of elements of {}", kNames[i]));
+  }
+  for (const ValueInfo* input : inputs)
+    if (!input->data) return;
+  const Tensor &start = *inputs[0]->data, &limit = *inputs[1]->data, &step = *inputs[2]->data;
+  std::int64_t count = dtype == DType::kFloat32   ? range_count<float>(start, limit, step)
+                       : dtype == DType::kFloat64 ? range_count<double>(start, limit, step)
+                       : dtype == DType::kInt16   ? range_count<std::int16_t>(start, limit, step)
+                       : dtype == DType::kInt32   ? range_count<std::int32_t>(start, limit, step)
+                                                  : range_count<std::int64_t>(start, limit, step);
+  outputs[0].shape = {count};
+  check_made(outputs[0].shape);
 }
 
 void infer_reorder(const Node&, Inputs inputs, Outputs outputs) {
@@ -247,14 +306,14 @@ std::vector<OpSpec> shape() {
   return {
       moves(OpKind::kView, {.name = "reshape",
                             .inputs = {"x", "shape?", "dims*"},
-                            .attrs = {ints("shape")},
+                            .attrs = {ints("shape"), flag("zero_copies", true)},
                             .infer = infer_reshape}),
       moves(OpKind::kView, {.name = "flatten",
                             .attrs = {axis_attr(1, "start_axis"), axis_attr(-1, "stop_axis")},
                             .infer = infer_flatten}),
       moves(OpKind::kView, {.name = "squeeze",
                             .inputs = {"x", "axes?"},
-                            .attrs = {axes_attr("axes")},
+                            .attrs = {axes_attr("axes"), flag("strict", false)},
                             .infer = infer_squeeze}),
       moves(OpKind::kView, {.name = "unsqueeze",
                             .inputs = {"x", "axes?"},
@@ -263,26 +322,37 @@ std::vector<OpSpec> shape() {
       moves(OpKind::kDataMovement,
             {.name = "transpose", .attrs = {axes_attr("perm")}, .infer = infer_transpose}),
       concat,
-      moves(OpKind::kDataMovement,
-            {.name = "split",
-             .inputs = {"x", "axis?"},
-             .outputs = {"y*"},
-             .attrs = {axis_attr(0), {"num", 0, between(0, 1 << 16)}, {"sections", IntList{}, many}},
-             .infer = infer_split}),
+      moves(OpKind::kDataMovement, {.name = "split",
+                                    .inputs = {"x", "axis?", "sections?"},
+                                    .outputs = {"y*"},
+                                    .attrs = {axis_attr(0),
+                                              {"num", 0, between(0, 1 << 16)},
+                                              {"sections", IntList{}, many},
+                                              flag("uneven", false)},
+                                    .infer = infer_split}),
       moves(OpKind::kDataMovement, {.name = "slice",
                                     .inputs = {"x", "starts?", "ends?", "items*"},
                                     .attrs = {axes_attr("axes"),
                                               ints("starts"),
                                               ints("ends"),
+                                              ints("steps"),
                                               axes_attr("decrease_axes"),
                                               {"starts_items", 0, between(0, kMaxRank)}},
                                     .infer = infer_slice}),
-      {.name = "shape", .infer = infer_shape, .kind = OpKind::kShape},
+      {.name = "shape",
+       .attrs = {{"dtype", "int32", words({"int32", "int64"})}},
+       .infer = infer_shape,
+       .kind = OpKind::kShape},
       {.name = "full",
        .inputs = {"shape?", "value?", "dims*"},
        .attrs = {ints("shape"), dtype_spec("float32"), number_attr("value", 0)},
        .infer = infer_full,
        .kind = OpKind::kShape},
+      {.name = "range",
+       .inputs = {"start", "limit", "step"},
+       .infer = infer_range,
+       .kind = OpKind::kShape,
+       .trainable = false},
       moves(OpKind::kDataMovement, {.name = "reorder",
                                     .attrs = {{"to", "channels_last", words({"plain", "channels_last"})}},
                                     .infer = infer_reorder,

@@ -153,7 +153,7 @@ void slice(const KernelArgs& args) {
   std::vector<ops::SliceDim> dims = ops::slice_dims(args.node, inputs);
   for (std::size_t i = 0; i < dims.size(); ++i) {
     begin += dims[i].begin * own[i];
-    if (!dims[i].dropped) kept.push_back(own[i]);
+    if (!dims[i].dropped) kept.push_back(own[i] * dims[i].step);
   }
   if (y.size() == 0) return;
   MemoryDims out(y.shape(), is_channels_last(args, y));

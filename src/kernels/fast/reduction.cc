@@ -188,7 +188,7 @@ struct Reduction {
 };
 
 void reduce_sums(const KernelArgs& args, double divisor) {
-  Reduction reduction(args, ops::reduced_dims(args.node, args.inputs[0]->shape().size()));
+  Reduction reduction(args, ops::reduced_dims(args.node, args.inputs[0]->shape().size(), args.input("axes")));
   const float* in = args.inputs[0]->data<float>().data();
   float* out = args.outputs[0].mutable_data<float>().data();
   reduction.for_outputs(
@@ -207,7 +207,7 @@ void reduce_sum(const KernelArgs& args) {
 }
 
 void reduce_max(const KernelArgs& args) {
-  Reduction reduction(args, ops::reduced_dims(args.node, args.inputs[0]->shape().size()));
+  Reduction reduction(args, ops::reduced_dims(args.node, args.inputs[0]->shape().size(), args.input("axes")));
   const float* in = args.inputs[0]->data<float>().data();
   float* out = args.outputs[0].mutable_data<float>().data();
   reduction.for_outputs(
@@ -248,7 +248,7 @@ bool is_float(const PrepareArgs& args) {
 }
 
 bool has_axis(const PrepareArgs& args) {
-  return is_float(args) && !attr<bool>(args.node, "flatten");
+  return is_float(args) && !attr<bool>(args.node, "flatten") && !attr<bool>(args.node, "last");
 }
 
 }  // namespace
@@ -265,7 +265,7 @@ std::vector<Implementation> reduction() {
   };
   rows[0].prepare = prepare_batch_norm;
   for (Implementation& in_place : rows) in_place.in_place = 0;
-  rows.push_back(row("reduce_mean", LayoutNeed::kSame, reduce_mean));
+  rows.push_back(row("reduce_mean", LayoutNeed::kSame, reduce_mean, is_float));
   rows.push_back(row("reduce_sum", LayoutNeed::kSame, reduce_sum, is_float));
   rows.push_back(row("reduce_max", LayoutNeed::kSame, reduce_max, is_float));
   rows.push_back(row("arg_max", LayoutNeed::kSame, arg_max, has_axis));

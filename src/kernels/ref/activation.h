@@ -1,4 +1,6 @@
 #pragma once
+#include <limits>
+
 #include "graph/activation.h"
 
 // Functions of one number that are ops but no epilogue has, defined to the bit like those of
@@ -30,6 +32,46 @@ inline double erf_of(double x) {
     sum += power / (2 * n + 1);
   }
   return kTwoOverSqrtPi * sum;
+}
+
+// The natural logarithm in double: that of the exponent, and of the fraction by the series of artanh, which
+// leaves an error below 1e-15.
+inline double log_of(double x) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  if (!(x > 0)) return x == 0 ? -kInfinity : std::numeric_limits<double>::quiet_NaN();
+  if (x == kInfinity) return x;
+  constexpr double kLn2 = 0.69314718055994531, kSqrtHalf = 0.70710678118654752;
+  int exponent = 0;
+  double fraction = std::frexp(x, &exponent);
+  if (fraction < kSqrtHalf) fraction *= 2, --exponent;
+  double s = (fraction - 1) / (fraction + 1), square = s * s, sum = 0;
+  for (int n = 21; n > 0; n -= 2) sum = sum * square + 1.0 / n;
+  return exponent * kLn2 + 2 * s * sum;
+}
+
+// log(1 + x) for x from 0 to 1: where 1 + x would lose x's digits, the first terms of the series.
+inline double log1p_of(double x) {
+  return x < 1e-5 ? x - x * x / 2 + x * x * x / 3 : log_of(1 + x);
+}
+
+inline float softplus_of(float x) {
+  float above = x > 0.0f ? x : 0.0f;
+  return static_cast<float>(above + log1p_of(exp_of(-std::fabs(x))));
+}
+
+inline float mish_of(float x) {
+  return x * tanh_of(softplus_of(x));
+}
+
+inline float elu_of(float x, float alpha) {
+  // Around 0 e^x - 1 cancels: the first terms of its series there.
+  if (x > 0.0f) return x;
+  if (x > -0.125f) {
+    double r = x;
+    return static_cast<float>(alpha *
+                              (r + r * r / 2 + r * r * r / 6 + r * r * r * r / 24 + r * r * r * r * r / 120));
+  }
+  return alpha * (exp_of(x) - 1.0f);
 }
 
 inline float gelu_of(float x) {

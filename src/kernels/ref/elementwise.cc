@@ -7,6 +7,7 @@
 #include "kernels/ref/epilogue.h"
 #include "kernels/ref/ref.h"
 #include "kernels/ref/strides.h"
+#include "kernels/ref/typed.h"
 
 namespace octet::ref {
 
@@ -17,13 +18,12 @@ template <class T, class Function, class StoreOne>
 void binary(const KernelArgs& args, const Function& function, const StoreOne& store) {
   const Tensor &x = *args.inputs[0], &y = *args.input("y");
   ops::Broadcast shapes = ops::broadcast(x.shape(), y.shape(), attr<std::int64_t>(args.node, "axis"));
-  Shape x_strides = broadcast_strides(shapes.x), y_strides = broadcast_strides(shapes.y);
-  std::size_t rank = shapes.out.size();
+  std::array<Shape, 2> strides = {broadcast_strides(shapes.x), broadcast_strides(shapes.y)};
   const T *x_data = x.data<T>().data(), *y_data = y.data<T>().data();
   for_blocks(args.pool, args.outputs[0].size(), [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t i = begin; i < end; ++i)
-      store(i, function(x_data[offset_of(i, shapes.out, x_strides, rank)],
-                        y_data[offset_of(i, shapes.out, y_strides, rank)]));
+    walk(shapes.out, strides, begin, end, [&](std::int64_t i, const std::array<std::int64_t, 2>& at) {
+      store(i, function(x_data[at[0]], y_data[at[1]]));
+    });
   });
 }
 
@@ -35,16 +35,7 @@ void binary_plain(const KernelArgs& args, const Function& function) {
 
 template <class Function>
 void binary(const KernelArgs& args, const Function& function) {
-  switch (args.inputs[0]->dtype()) {
-    case DType::kFloat32:
-      return binary_plain<float>(args, function);
-    case DType::kInt32:
-      return binary_plain<std::int32_t>(args, function);
-    case DType::kInt64:
-      return binary_plain<std::int64_t>(args, function);
-    default:
-      check(false, "the op table lets only these dtypes through");
-  }
+  with_number(args.inputs[0]->dtype(), [&]<class T>() { binary_plain<T>(args, function); });
 }
 
 // add and mul have an epilogue, on floats.
@@ -68,11 +59,11 @@ void binary_of_integers(const KernelArgs& args, const Function& function) {
       [&](std::int64_t i, float value) { store(value, i); });
 }
 
-// Integers wrap around; in C++ only unsigned ones do.
+// Integers wrap around; in C++ only unsigned ones do, and small ones are widened to int.
 template <class T>
 T sum_of(T a, T b) {
   if constexpr (std::is_integral_v<T>)
-    return static_cast<T>(static_cast<std::make_unsigned_t<T>>(a) + static_cast<std::make_unsigned_t<T>>(b));
+    return static_cast<T>(static_cast<std::uint64_t>(a) + static_cast<std::uint64_t>(b));
   else
     return a + b;
 }
@@ -80,7 +71,7 @@ T sum_of(T a, T b) {
 template <class T>
 T product_of(T a, T b) {
   if constexpr (std::is_integral_v<T>)
-    return static_cast<T>(static_cast<std::make_unsigned_t<T>>(a) * static_cast<std::make_unsigned_t<T>>(b));
+    return static_cast<T>(static_cast<std::uint64_t>(a) * static_cast<std::uint64_t>(b));
   else
     return a * b;
 }
@@ -88,7 +79,7 @@ T product_of(T a, T b) {
 template <class T>
 T difference_of(T a, T b) {
   if constexpr (std::is_integral_v<T>)
-    return static_cast<T>(static_cast<std::make_unsigned_t<T>>(a) - static_cast<std::make_unsigned_t<T>>(b));
+    return static_cast<T>(static_cast<std::uint64_t>(a) - static_cast<std::uint64_t>(b));
   else
     return a - b;
 }
@@ -97,7 +88,7 @@ template <class T>
 T quotient_of(T a, T b) {
   if constexpr (std::is_integral_v<T>) {
     if (b == 0) fail("div: an integer is divided by 0");
-    return b == -1 ? difference_of(T(0), a) : a / b;
+    return b == T(-1) && std::is_signed_v<T> ? difference_of(T(0), a) : static_cast<T>(a / b);
   } else {
     return a / b;
   }
@@ -106,7 +97,7 @@ T quotient_of(T a, T b) {
 template <class T>
 T power_of(T a, T b) {
   if constexpr (std::is_integral_v<T>) {
-    if (b < 0) {  // the fraction 1/a^-b, rounded to an integer
+    if (std::is_signed_v<T> && b < 0) {  // the fraction 1/a^-b, rounded to an integer
       if (a == 0) fail("pow: 0 is raised to a negative power");
       return a == 1 ? T(1) : a == -1 ? T(b % 2 == 0 ? 1 : -1) : T(0);
     }
@@ -118,6 +109,20 @@ T power_of(T a, T b) {
     return result;
   } else {
     return std::pow(a, b);
+  }
+}
+
+// The rest of a division that goes towards zero, or else of one that goes down: it has the divisor's sign.
+template <class T>
+T remainder_of(T a, T b, bool truncated) {
+  if constexpr (std::is_integral_v<T>) {
+    if (b == 0) fail("mod: an integer is divided by 0");
+    if (std::is_signed_v<T> && b == T(-1)) return 0;
+    T rest = static_cast<T>(a % b);
+    return truncated || rest == 0 || (rest < 0) == (b < 0) ? rest : static_cast<T>(rest + b);
+  } else {
+    T rest = std::fmod(a, b);
+    return truncated || rest == 0 || (rest < 0) == (b < 0) ? rest : rest + b;
   }
 }
 
@@ -169,17 +174,17 @@ void pow(const KernelArgs& args) {
   binary(args, [](auto a, auto b) { return power_of(a, b); });
 }
 
+void mod(const KernelArgs& args) {
+  bool truncated = attr<bool>(args.node, "truncated");
+  binary(args, [=](auto a, auto b) { return remainder_of(a, b, truncated); });
+}
+
+void prelu(const KernelArgs& args) {
+  binary(args, [](auto x, auto slope) { return x > 0 ? x : product_of(slope, x); });
+}
+
 void scale(const KernelArgs& args) {
-  switch (args.outputs[0].dtype()) {
-    case DType::kFloat32:
-      return scale_typed<float>(args);
-    case DType::kInt32:
-      return scale_typed<std::int32_t>(args);
-    case DType::kInt64:
-      return scale_typed<std::int64_t>(args);
-    default:
-      check(false, "the op table lets only these dtypes through");
-  }
+  with_number(args.outputs[0].dtype(), [&]<class T>() { scale_typed<T>(args); });
 }
 
 void qadd(const KernelArgs& args) {

@@ -3,6 +3,7 @@
 #include "graph/ops/resolve.h"
 #include "kernels/ref/ref.h"
 #include "kernels/ref/strides.h"
+#include "kernels/ref/typed.h"
 
 namespace octet::ref {
 
@@ -13,7 +14,7 @@ namespace {
 template <class T, class State, class Step, class Finish>
 void reduce(const KernelArgs& args, State initial, const Step& step, const Finish& finish) {
   const Tensor& x = *args.inputs[0];
-  std::vector<bool> mask = ops::reduced_dims(args.node, x.shape().size());
+  std::vector<bool> mask = ops::reduced_dims(args.node, x.shape().size(), args.input("axes"));
   Shape strides = strides_of(x.shape());
   Shape kept{1}, kept_strides{0}, gone{1}, gone_strides{0};
   for (std::size_t i = 0; i < mask.size(); ++i) {
@@ -33,10 +34,11 @@ void reduce(const KernelArgs& args, State initial, const Step& step, const Finis
 }
 
 // Floats are summed in double and rounded once; integers wrap around.
+template <class T>
 void reduce_floats(const KernelArgs& args, double divisor) {
-  reduce<float>(
-      args, 0.0, [](double sum, float x) { return sum + x; },
-      [=](double sum) { return static_cast<float>(sum / divisor); });
+  reduce<T>(
+      args, 0.0, [](double sum, T x) { return sum + x; },
+      [=](double sum) { return static_cast<T>(sum / divisor); });
 }
 
 template <class T>
@@ -46,47 +48,56 @@ void reduce_integers(const KernelArgs& args) {
       [](std::uint64_t sum) { return static_cast<T>(sum); });
 }
 
-template <class T>
-void reduce_maximum(const KernelArgs& args) {
+// The largest, or the least; of nothing, the number beyond all others.
+template <class T, bool kLargest>
+void reduce_extreme(const KernelArgs& args) {
+  using Limits = std::numeric_limits<T>;
+  T infinity = Limits::has_infinity ? Limits::infinity() : Limits::max();
+  T lowest = Limits::has_infinity ? static_cast<T>(-Limits::infinity()) : Limits::min();
   reduce<T>(
-      args,
-      std::numeric_limits<T>::has_infinity ? -std::numeric_limits<T>::infinity()
-                                           : std::numeric_limits<T>::min(),
-      [](T largest, T x) { return x > largest ? x : largest; }, [](T largest) { return largest; });
+      args, kLargest ? lowest : infinity,
+      [](T found, T x) { return (kLargest ? x > found : x < found) ? x : found; },
+      [](T found) { return found; });
 }
 
 }  // namespace
 
 void reduce_mean(const KernelArgs& args) {
   std::int64_t outputs = std::max<std::int64_t>(args.outputs[0].size(), 1);
-  std::int64_t count = args.inputs[0]->size() / outputs;
-  reduce_floats(args, static_cast<double>(count));
+  auto count = static_cast<double>(args.inputs[0]->size() / outputs);
+  args.outputs[0].dtype() == DType::kFloat32 ? reduce_floats<float>(args, count)
+                                             : reduce_floats<double>(args, count);
 }
 
 void reduce_sum(const KernelArgs& args) {
-  switch (args.outputs[0].dtype()) {
-    case DType::kFloat32:
-      return reduce_floats(args, 1.0);
-    case DType::kInt32:
-      return reduce_integers<std::int32_t>(args);
-    case DType::kInt64:
-      return reduce_integers<std::int64_t>(args);
-    default:
-      check(false, "the op table lets only these dtypes through");
-  }
+  with_number(args.outputs[0].dtype(), [&]<class T>() {
+    if constexpr (std::is_floating_point_v<T>)
+      reduce_floats<T>(args, 1.0);
+    else
+      reduce_integers<T>(args);
+  });
 }
 
 void reduce_max(const KernelArgs& args) {
-  switch (args.outputs[0].dtype()) {
-    case DType::kFloat32:
-      return reduce_maximum<float>(args);
-    case DType::kInt32:
-      return reduce_maximum<std::int32_t>(args);
-    case DType::kInt64:
-      return reduce_maximum<std::int64_t>(args);
-    default:
-      check(false, "the op table lets only these dtypes through");
-  }
+  with_type(args.outputs[0].dtype(), [&]<class T>() { reduce_extreme<T, true>(args); });
+}
+
+void reduce_min(const KernelArgs& args) {
+  with_type(args.outputs[0].dtype(), [&]<class T>() { reduce_extreme<T, false>(args); });
+}
+
+void reduce_prod(const KernelArgs& args) {
+  with_number(args.outputs[0].dtype(), [&]<class T>() {
+    if constexpr (std::is_floating_point_v<T>)
+      reduce<T>(
+          args, 1.0, [](double product, T x) { return product * x; },
+          [](double product) { return static_cast<T>(product); });
+    else
+      reduce<T>(
+          args, std::uint64_t{1},
+          [](std::uint64_t product, T x) { return product * static_cast<std::uint64_t>(x); },
+          [](std::uint64_t product) { return static_cast<T>(product); });
+  });
 }
 
 }  // namespace octet::ref

@@ -35,6 +35,15 @@ void exp(const KernelArgs& args);
 void sqrt(const KernelArgs& args);
 void abs(const KernelArgs& args);
 void gelu(const KernelArgs& args);
+void elu(const KernelArgs& args);
+void softplus(const KernelArgs& args);
+void mish(const KernelArgs& args);
+void erf(const KernelArgs& args);
+void log(const KernelArgs& args);
+void sign(const KernelArgs& args);
+void floor(const KernelArgs& args);
+void ceil(const KernelArgs& args);
+void round(const KernelArgs& args);
 void clip(const KernelArgs& args);
 void dropout(const KernelArgs& args);
 
@@ -46,9 +55,21 @@ void div(const KernelArgs& args);
 void max(const KernelArgs& args);
 void min(const KernelArgs& args);
 void pow(const KernelArgs& args);
+void mod(const KernelArgs& args);
+void prelu(const KernelArgs& args);
 void scale(const KernelArgs& args);
 void cast(const KernelArgs& args);
 void identity(const KernelArgs& args);
+
+// Comparisons and logic.
+void equal(const KernelArgs& args);
+void less(const KernelArgs& args);
+void less_equal(const KernelArgs& args);
+void logical_and(const KernelArgs& args);
+void logical_or(const KernelArgs& args);
+void logical_xor(const KernelArgs& args);
+void logical_not(const KernelArgs& args);
+void where(const KernelArgs& args);
 
 // Pooling, resizing, padding.
 void pool2d(const KernelArgs& args);
@@ -62,13 +83,31 @@ void split(const KernelArgs& args);
 void slice(const KernelArgs& args);
 void shape(const KernelArgs& args);
 void full(const KernelArgs& args);
+void range(const KernelArgs& args);
 void reorder(const KernelArgs& args);
+void expand(const KernelArgs& args);
+void tile(const KernelArgs& args);
+void depth_to_space(const KernelArgs& args);
+void space_to_depth(const KernelArgs& args);
+
+// By indices.
+void gather(const KernelArgs& args);
+void gather_elements(const KernelArgs& args);
+void gather_nd(const KernelArgs& args);
+void scatter_elements(const KernelArgs& args);
+void scatter_nd(const KernelArgs& args);
+void one_hot(const KernelArgs& args);
 
 // Reductions.
 void reduce_mean(const KernelArgs& args);
 void reduce_sum(const KernelArgs& args);
 void reduce_max(const KernelArgs& args);
+void reduce_min(const KernelArgs& args);
+void reduce_prod(const KernelArgs& args);
 void arg_max(const KernelArgs& args);
+void arg_min(const KernelArgs& args);
+void cumsum(const KernelArgs& args);
+void top_k(const KernelArgs& args);
 
 // Quantization; observe copies, as identity does.
 void quantize(const KernelArgs& args);

@@ -5,6 +5,7 @@
 #include "kernels/blocks.h"
 #include "kernels/ref/ref.h"
 #include "kernels/ref/strides.h"
+#include "kernels/ref/typed.h"
 
 namespace octet::ref {
 
@@ -93,20 +94,37 @@ void slice(const KernelArgs& args) {
   std::vector<ops::SliceDim> dims = ops::slice_dims(args.node, inputs);
   for (std::size_t i = 0; i < dims.size(); ++i) {
     begin += dims[i].begin * x_strides[i];
-    if (!dims[i].dropped) strides.push_back(x_strides[i]);
+    if (!dims[i].dropped) strides.push_back(x_strides[i] * dims[i].step);
   }
   Tensor& y = args.outputs[0];
   if (y.size() > 0) gather(x.bytes().data() + begin * element_bytes(x), strides, y, args.pool);
 }
 
 void shape(const KernelArgs& args) {
-  auto y = args.outputs[0].mutable_data<std::int32_t>();
   const Shape& dims = args.inputs[0]->shape();
+  Tensor& y = args.outputs[0];
   for (std::size_t i = 0; i < dims.size(); ++i) {
-    if (dims[i] > std::numeric_limits<std::int32_t>::max())
-      fail("shape: {} does not fit into int32", dims[i]);
-    y[i] = static_cast<std::int32_t>(dims[i]);
+    if (y.dtype() == DType::kInt64) {
+      y.mutable_data<std::int64_t>()[i] = dims[i];
+    } else {
+      if (dims[i] > std::numeric_limits<std::int32_t>::max())
+        fail("shape: {} does not fit into int32", dims[i]);
+      y.mutable_data<std::int32_t>()[i] = static_cast<std::int32_t>(dims[i]);
+    }
   }
+}
+
+void range(const KernelArgs& args) {
+  with_number(args.outputs[0].dtype(), [&]<class T>() {
+    T start = args.input("start")->data<T>()[0], step = args.input("step")->data<T>()[0];
+    auto y = args.outputs[0].mutable_data<T>();
+    for (std::size_t i = 0; i < y.size(); ++i) {
+      if constexpr (std::is_integral_v<T>)  // in between, it may wrap around
+        y[i] = static_cast<T>(static_cast<std::uint64_t>(start) + i * static_cast<std::uint64_t>(step));
+      else
+        y[i] = start + static_cast<T>(i) * step;
+    }
+  });
 }
 
 void full(const KernelArgs& args) {

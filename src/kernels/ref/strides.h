@@ -1,4 +1,6 @@
 #pragma once
+#include <array>
+
 #include "tensor/tensor.h"
 
 namespace octet::ref {
@@ -24,6 +26,29 @@ inline std::int64_t offset_of(std::int64_t index, const Shape& dims, const Shape
   std::int64_t offset = 0;
   for (std::size_t i = rank; i-- > 0; index /= dims[i]) offset += index % dims[i] * strides[i];
   return offset;
+}
+
+// visit(i, offsets) for elements begin .. end - 1 (row-major) of a tensor with `dims`; offsets[k] is where
+// element i lies with strides[k].
+template <std::size_t N, class Visit>
+void walk(const Shape& dims, const std::array<Shape, N>& strides, std::int64_t begin, std::int64_t end,
+          const Visit& visit) {
+  std::array<std::int64_t, N> offsets{};
+  Shape at(dims.size());
+  std::int64_t rest = begin;
+  for (std::size_t d = dims.size(); begin < end && d-- > 0; rest /= dims[d]) {
+    at[d] = rest % dims[d];
+    for (std::size_t k = 0; k < N; ++k) offsets[k] += at[d] * strides[k][d];
+  }
+  for (std::int64_t i = begin; i < end; ++i) {
+    visit(i, offsets);
+    for (std::size_t d = dims.size(); d-- > 0;) {
+      for (std::size_t k = 0; k < N; ++k) offsets[k] += strides[k][d];
+      if (++at[d] < dims[d]) break;
+      for (std::size_t k = 0; k < N; ++k) offsets[k] -= dims[d] * strides[k][d];
+      at[d] = 0;
+    }
+  }
 }
 
 // The product of dims [begin, end) of a shape that is known and was checked.

@@ -28,15 +28,19 @@ TEST(ReductionShapes, Reduce) {
                 infer_shape("reduce_sum", {floats({2})}, {{"axes", Ints{1}}});
               }),
               HasSubstr("axis 1"));
-  EXPECT_THAT(error_of([] {
-                infer_shape("reduce_max", {floats({0, 2})}, {{"axes", Ints{0}}});
-              }),
-              HasSubstr("no maximum"));
+  EXPECT_EQ(infer_shape("reduce_max", {floats({0, 2})}, {{"axes", Ints{0}}}), Shape{2});
   EXPECT_EQ(infer_shape("reduce_max", {floats({0, 2})}, {{"axes", Ints{1}}}), Shape{0});
   EXPECT_THAT(error_of([] {
                 infer_shape("reduce_mean", {{DType::kInt64, {2}, nullptr}});
               }),
               HasSubstr("x is int64"));
+}
+
+TEST(ReductionShapes, AxesFromAnInput) {
+  ValueInfo two{DType::kInt64, {2}, nullptr}, none{DType::kInt64, {0}, nullptr};
+  EXPECT_EQ(infer_shape("reduce_min", {floats({4, 5, 6}), two}), Shape{U});
+  EXPECT_EQ(infer_shape("reduce_min", {floats({4, 5, 6}), two}, {{"keepdims", true}}), (Shape{U, U, U}));
+  EXPECT_EQ(infer_shape("reduce_min", {floats({4, 5, 6}), none}), Shape{});
 }
 
 TEST(ReductionShapes, ArgMax) {

@@ -100,5 +100,51 @@ TEST(RefActivation, ThreadsDoNotMatter) {
   EXPECT_EQ(values<float>(run_node("swish", {x}, {}, 1)), values<float>(run_node("swish", {x}, {}, 4)));
 }
 
+TEST(RefActivation, FunctionsThatNoEpilogueHas) {
+  std::vector<float> points;
+  for (float x = -20; x < 20; x += 0.0625f) points.push_back(x);
+  points.insert(points.end(), {1e-6f, -1e-6f, 1e-3f, -1e-3f, -0.1249f, -0.1251f, 1e-30f});
+  Tensor x = Tensor::of<float>({static_cast<std::int64_t>(points.size())}, points);
+  auto expect = [&](const char* op, Attrs attrs, double (*function)(double)) {
+    std::vector<float> y = values<float>(run_node(op, {x}, attrs));
+    for (std::size_t i = 0; i < points.size(); ++i) {
+      double wanted = function(points[i]);
+      ASSERT_NEAR(y[i], wanted, 4e-7 * std::max(std::fabs(wanted), 1e-30)) << op << " of " << points[i];
+    }
+  };
+  expect("elu", {{"alpha", 2.0}}, [](double v) { return v > 0 ? v : 2 * std::expm1(v); });
+  expect("softplus", {}, [](double v) { return std::max(v, 0.0) + std::log1p(std::exp(-std::fabs(v))); });
+  expect("mish", {},
+         [](double v) { return v * std::tanh(std::max(v, 0.0) + std::log1p(std::exp(-std::fabs(v)))); });
+  expect("erf", {}, [](double v) { return std::erf(v); });
+  expect("floor", {}, [](double v) { return std::floor(v); });
+  expect("ceil", {}, [](double v) { return std::ceil(v); });
+  expect("round", {}, [](double v) { return std::nearbyint(v); });
+  expect("sign", {}, [](double v) { return v > 0 ? 1.0 : v < 0 ? -1.0 : 0.0; });
+}
+
+TEST(RefActivation, Log) {
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  std::vector<float> points = {1e-45f, 1e-20f, 0.1f, 0.7071f, 0.99999f, 1, 1.00001f, 2, 10, 3e38f};
+  Tensor x = Tensor::of<float>({10}, points);
+  std::vector<float> y = values<float>(run_node("log", {x}));
+  for (std::size_t i = 0; i < points.size(); ++i)
+    EXPECT_FLOAT_EQ(y[i], static_cast<float>(std::log(static_cast<double>(points[i]))));
+  std::vector<float> edges = values<float>(run_node("log", {Tensor::of<float>({3}, {0, kInfinity, -1})}));
+  EXPECT_EQ(edges[0], -kInfinity);
+  EXPECT_EQ(edges[1], kInfinity);
+  EXPECT_TRUE(std::isnan(edges[2]));
+}
+
+TEST(RefActivation, IntegersToo) {
+  Tensor x = Tensor::of<std::int8_t>({3}, {-128, -5, 7});
+  EXPECT_THAT(values<std::int8_t>(run_node("abs", {x})), ::testing::ElementsAre(-128, 5, 7));
+  EXPECT_THAT(values<std::int8_t>(run_node("sign", {x})), ::testing::ElementsAre(-1, -1, 1));
+  Tensor low = Tensor::scalar<std::int8_t>(-6), high = Tensor::scalar<std::int8_t>(3);
+  EXPECT_THAT(values<std::int8_t>(run_node("clip", {x, low, high})), ::testing::ElementsAre(-6, -5, 3));
+  EXPECT_THAT(values<std::int8_t>(run_node("clip", {x, Tensor(), high})),
+              ::testing::ElementsAre(-128, -5, 3));
+}
+
 }  // namespace
 }  // namespace octet

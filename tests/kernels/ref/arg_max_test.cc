@@ -26,5 +26,12 @@ TEST(RefArgMax, AxisFromAnInput) {
   EXPECT_THAT(values<std::int64_t>(run_node("arg_max", {Tensor::scalar<std::int64_t>(4)})), ElementsAre(0));
 }
 
+TEST(RefArgMax, LastAndLeast) {
+  Tensor x = Tensor::of<float>({4}, {2, 7, 7, 2});
+  EXPECT_THAT(values<std::int64_t>(run_node("arg_max", {x}, {{"last", true}})), ElementsAre(2));
+  EXPECT_THAT(values<std::int64_t>(run_node("arg_min", {x})), ElementsAre(0));
+  EXPECT_THAT(values<std::int64_t>(run_node("arg_min", {x}, {{"last", true}})), ElementsAre(3));
+}
+
 }  // namespace
 }  // namespace octet

@@ -130,5 +130,44 @@ TEST(RefElementwise, CastAndIdentity) {
   EXPECT_THAT(values<std::int8_t>(same), ElementsAre(-5, 6));
 }
 
+TEST(RefElementwise, SmallIntegersWrapAround) {
+  Tensor x = Tensor::of<std::uint8_t>({2}, {200, 7}), y = Tensor::of<std::uint8_t>({2}, {100, 3});
+  EXPECT_THAT(values<std::uint8_t>(run_node("add", {x, y})), ElementsAre(44, 10));
+  EXPECT_THAT(values<std::uint8_t>(run_node("mul", {x, y})), ElementsAre(32, 21));
+  EXPECT_THAT(values<std::uint8_t>(run_node("div", {x, y})), ElementsAre(2, 2));
+  Tensor least = Tensor::of<std::int8_t>({1}, {-128}), minus = Tensor::of<std::int8_t>({1}, {-1});
+  EXPECT_THAT(values<std::int8_t>(run_node("div", {least, minus})), ElementsAre(-128));
+  EXPECT_THAT(values<double>(run_node("sub", {Tensor::scalar(1.0), Tensor::scalar(1e-12)})),
+              ElementsAre(1.0 - 1e-12));
+}
+
+TEST(RefElementwise, Mod) {
+  Tensor x = Tensor::of<std::int32_t>({4}, {-4, 7, 5, -7}), y = Tensor::of<std::int32_t>({4}, {2, -3, 8, 3});
+  EXPECT_THAT(values<std::int32_t>(run_node("mod", {x, y})), ElementsAre(0, -2, 5, 2));
+  EXPECT_THAT(values<std::int32_t>(run_node("mod", {x, y}, {{"truncated", true}})), ElementsAre(0, 1, 5, -1));
+  Tensor a = Tensor::of<float>({2}, {-4.5f, 5}), b = Tensor::of<float>({2}, {2, -3});
+  EXPECT_THAT(values<float>(run_node("mod", {a, b}, {{"truncated", true}})), ElementsAre(-0.5f, 2));
+  EXPECT_THAT(values<float>(run_node("mod", {a, b})), ElementsAre(1.5f, -1));
+  EXPECT_THROW(run_node("mod", {x, Tensor::scalar<std::int32_t>(0)}), Error);
+}
+
+TEST(RefElementwise, Prelu) {
+  Tensor x = Tensor::of<float>({1, 2, 2}, {-1, 2, -3, 4}), slope = Tensor::of<float>({2, 1}, {0.5f, 2});
+  EXPECT_THAT(values<float>(run_node("prelu", {x, slope})), ElementsAre(-0.5f, 2, -6, 4));
+  EXPECT_THROW(run_node("prelu", {Tensor::of<float>({1}, {1}), slope}), Error) << "the slope is the larger";
+}
+
+TEST(RefElementwise, CastToSixteenBits) {
+  Tensor x = Tensor::of<float>({6}, {1, 65519, 65520, 5.9604645e-8f, 1.00048828125f, -0.1f});
+  Tensor half = run_node("cast", {x}, {{"dtype", "float16"}});
+  const auto* bits = reinterpret_cast<const std::uint16_t*>(half.bytes().data());
+  EXPECT_THAT(std::vector<std::uint16_t>(bits, bits + 6),
+              ElementsAre(0x3c00, 0x7bff, 0x7c00, 0x0001, 0x3c00, 0xae66));
+  Tensor back = run_node("cast", {half}, {{"dtype", "float32"}});
+  EXPECT_EQ(values<float>(back)[3], 5.9604645e-8f);
+  Tensor bfloat = run_node("cast", {x}, {{"dtype", "bfloat16"}});
+  EXPECT_EQ(*reinterpret_cast<const std::uint16_t*>(bfloat.bytes().data()), 0x3f80);
+}
+
 }  // namespace
 }  // namespace octet

@@ -1,5 +1,7 @@
 #include <gmock/gmock.h>
 
+#include <limits>
+
 #include "support/graph_runner.h"
 
 namespace octet {
@@ -53,6 +55,28 @@ TEST(RefReduce, NothingSumsToZero) {
 TEST(RefReduce, SumsInDouble) {
   Tensor x = Tensor::of<float>({4}, {1e8f, 1, 1, -1e8f});
   EXPECT_THAT(values<float>(run_node("reduce_sum", {x})), ElementsAre(2));
+}
+
+TEST(RefReduce, LeastAndProduct) {
+  Tensor x = Tensor::of<float>({2, 2}, {3, -1, 2, 5});
+  EXPECT_THAT(values<float>(run_node("reduce_min", {x}, {{"axes", Ints{1}}})), ElementsAre(-1, 2));
+  EXPECT_THAT(values<float>(run_node("reduce_prod", {x}, {{"axes", Ints{0}}})), ElementsAre(6, -5));
+  Tensor axes = Tensor::of<std::int64_t>({1}, {-1});
+  EXPECT_THAT(values<float>(run_node("reduce_sum", {x, axes})), ElementsAre(2, 7)) << "axes from an input";
+  Tensor none = Tensor::of<float>({0, 2}, {});
+  Attrs rows{{"axes", Ints{0}}};
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  EXPECT_THAT(values<float>(run_node("reduce_min", {none}, rows)), ElementsAre(kInfinity, kInfinity));
+  EXPECT_THAT(values<float>(run_node("reduce_max", {none}, rows)), ElementsAre(-kInfinity, -kInfinity));
+  EXPECT_THAT(values<float>(run_node("reduce_prod", {none}, rows)), ElementsAre(1, 1));
+  Tensor bytes = Tensor::of<std::uint8_t>({3}, {200, 3, 2});
+  EXPECT_THAT(values<std::uint8_t>(run_node("reduce_prod", {bytes})), ElementsAre(176)) << "wraps around";
+  EXPECT_THAT(values<std::uint8_t>(run_node("reduce_min", {bytes})), ElementsAre(2));
+  Tensor flags(DType::kBool, {2});
+  flags.mutable_data<bool>()[0] = true;
+  flags.mutable_data<bool>()[1] = false;
+  EXPECT_THAT(values<bool>(run_node("reduce_max", {flags})), ElementsAre(true));
+  EXPECT_THAT(values<bool>(run_node("reduce_min", {flags})), ElementsAre(false));
 }
 
 }  // namespace

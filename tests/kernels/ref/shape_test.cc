@@ -131,5 +131,57 @@ TEST(RefShapeOps, ReshapeFromInputs) {
   EXPECT_EQ(run_node("reshape", {x, shape, n, open}).shape(), (Shape{3, 4})) << "single numbers win";
 }
 
+TEST(RefShapeOps, SliceInSteps) {
+  Tensor x = counting<float>({6});
+  auto slice = [&](std::int64_t start, std::int64_t end, std::int64_t step) {
+    return values<float>(
+        run_node("slice", {x},
+                 {{"axes", Ints{0}}, {"starts", Ints{start}}, {"ends", Ints{end}}, {"steps", Ints{step}}}));
+  };
+  EXPECT_THAT(slice(0, INT64_MAX, 2), ElementsAre(0, 2, 4));
+  EXPECT_THAT(slice(1, 5, 3), ElementsAre(1, 4));
+  EXPECT_THAT(slice(-1, INT64_MIN, -1), ElementsAre(5, 4, 3, 2, 1, 0));
+  EXPECT_THAT(slice(4, 0, -2), ElementsAre(4, 2));
+  EXPECT_THAT(slice(100, -100, -4), ElementsAre(5, 1));
+  EXPECT_THAT(slice(0, 3, -1), ElementsAre());
+  EXPECT_THROW(slice(0, 3, 0), Error);
+}
+
+TEST(RefShapeOps, Range) {
+  auto ints = [](std::int32_t start, std::int32_t limit, std::int32_t step) {
+    return values<std::int32_t>(
+        run_node("range", {Tensor::scalar(start), Tensor::scalar(limit), Tensor::scalar(step)}));
+  };
+  EXPECT_THAT(ints(0, 7, 3), ElementsAre(0, 3, 6));
+  EXPECT_THAT(ints(10, 6, -2), ElementsAre(10, 8));
+  EXPECT_THAT(ints(0, 0, 1), ElementsAre());
+  EXPECT_THAT(ints(3, 0, 1), ElementsAre());
+  EXPECT_THAT(ints(INT32_MIN, INT32_MAX, INT32_MAX), ElementsAre(INT32_MIN, -1, INT32_MAX - 1));
+  EXPECT_THROW(ints(0, 1, 0), Error);
+  EXPECT_THROW(ints(INT32_MIN, INT32_MAX, 1), Error) << "4 billion numbers";
+  Tensor y = run_node("range", {Tensor::scalar(1.0f), Tensor::scalar(2.1f), Tensor::scalar(0.5f)});
+  EXPECT_THAT(values<float>(y), ElementsAre(1, 1.5f, 2));
+}
+
+TEST(RefShapeOps, SplitUnevenlyAndByAnInput) {
+  Tensor x = counting<float>({7});
+  auto parts = run_node_multi("split", {x}, {{"num", 3}, {"uneven", true}}, 3);
+  EXPECT_EQ(parts[0].size(), 3);
+  EXPECT_THAT(values<float>(parts[2]), ElementsAre(6));
+  auto given = run_node_multi("split", {x, Tensor(), Tensor::of<std::int64_t>({2}, {5, 2})}, {}, 2);
+  EXPECT_THAT(values<float>(given[1]), ElementsAre(5, 6));
+}
+
+TEST(RefShapeOps, ZeroStrictAndReversed) {
+  Tensor none(DType::kFloat32, {0, 3});
+  EXPECT_EQ(run_node("reshape", {none}, {{"shape", Ints{3, 0}}, {"zero_copies", false}}).shape(),
+            (Shape{3, 0}));
+  Tensor x = counting<float>({1, 2, 3});
+  EXPECT_EQ(run_node("squeeze", {x}, {{"axes", Ints{0}}, {"strict", true}}).shape(), (Shape{2, 3}));
+  EXPECT_THROW(run_node("squeeze", {x}, {{"axes", Ints{1}}, {"strict", true}}), Error);
+  EXPECT_EQ(run_node("transpose", {x}).shape(), (Shape{3, 2, 1}));
+  EXPECT_THAT(values<std::int64_t>(run_node("shape", {x}, {{"dtype", "int64"}})), ElementsAre(1, 2, 3));
+}
+
 }  // namespace
 }  // namespace octet
