@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/journal.h"
+#include "formats/onnx/format.h"
 #include "formats/paddle/format.h"
 
 namespace octet {
@@ -19,17 +20,7 @@ struct Other {
   std::string_view what;
 };
 
-constexpr std::string_view kOnnx = "an ONNX model, which octet does not read yet";
-
-// A ModelProto: ir_version, then a name, the graph or an opset.
-bool begins_like_onnx(std::string_view content) {
-  constexpr std::string_view kTags = "\x12\x1a\x22\x28\x32\x3a\x42";
-  return content.size() > 2 && content[0] == 0x08 && content[1] > 0 && content[1] < 64 &&
-         kTags.find(content[2]) != std::string_view::npos;
-}
-
 const Other kOthers[] = {
-    {".onnx", begins_like_onnx, kOnnx},
     {".json", [](std::string_view content) { return content.starts_with('{'); },
      "a Paddle 3 json model, which octet does not read yet; export it with FLAGS_enable_pir_api=0 to get a "
      ".pdmodel"},
@@ -70,15 +61,36 @@ struct Found {
   ModelPaths paths;
 };
 
+// The format that a file is of by its content alone; null when that does not tell.
+const Format* owner_of(const fs::path& path) {
+  const MappedFile file(path);
+  for (const Format& format : formats())
+    if (format.owns && format.owns(as_text(file.bytes()))) return &format;
+  return nullptr;
+}
+
+// Files declare shapes that no longer hold, or none.
+void declare_inputs(Graph& graph, const LoadOptions& options, const fs::path& path) {
+  for (const auto& [name, shape] : options.input_shapes) {
+    auto is_it = [&](ValueId id) { return graph.value(id).name == name; };
+    auto found = std::ranges::find_if(graph.inputs, is_it);
+    if (found == graph.inputs.end()) {
+      std::vector<std::string> names;
+      for (ValueId id : graph.inputs) names.push_back(graph.value(id).name);
+      fail("{}: has no input '{}'; its inputs are {}", path.string(), name, fmt::join(names, ", "));
+    }
+    graph.value(*found).shape = shape;
+  }
+}
+
 Found recognise(const fs::path& path, const LoadOptions& options) {
   if (path.empty()) fail("no model given; name a directory or a model file");
   std::string known;
   for (const Format& format : formats()) {
     known += (known.empty() ? "" : ", ") + std::string(format.models);
     if (std::optional<ModelPaths> paths = format.recognise(path, options)) {
-      // Whatever its name says.
-      if (begins_like_onnx(as_text(MappedFile(paths->model).bytes())))
-        fail("{}: is {}; octet reads {}", paths->model.string(), kOnnx, known);
+      if (const Format* owner = owner_of(paths->model); owner && owner != &format)
+        return {owner, {paths->model, {}}};
       return {&format, *paths};
     }
   }
@@ -99,6 +111,7 @@ const Format& first_format() {
 std::span<const Format> formats() {
   static const Format kFormats[] = {
       paddle::format(),
+      onnx::format(),
   };
   return kFormats;
 }
@@ -118,7 +131,9 @@ ModelPaths find_model(const fs::path& path, const LoadOptions& options) {
 
 Graph load_model(const fs::path& path, const LoadOptions& options) {
   const Found found = recognise(path, options);
-  return found.format->load(found.paths);
+  Graph graph = found.format->load(found.paths, options);
+  declare_inputs(graph, options, found.paths.model);
+  return graph;
 }
 
 ModelPaths add_model(AtomicFiles& files, const Graph& graph, const fs::path& directory,
@@ -129,7 +144,7 @@ ModelPaths add_model(AtomicFiles& files, const Graph& graph, const fs::path& dir
   };
   const ModelPaths paths = {in_directory(options.model_file, format.model_file),
                             in_directory(options.weights_file, format.weights_file)};
-  format.save(files, graph, paths);
+  format.save(files, graph, paths, options);
   return paths;
 }
 

@@ -33,8 +33,11 @@ struct Format {
   // when they are of another format, by their content; an Error when they are of this one but not complete.
   std::optional<ModelPaths> (*recognise)(const std::filesystem::path& path, const LoadOptions& options);
   // What was read and not changed is saved as it was.
-  Graph (*load)(const ModelPaths& paths);
-  void (*save)(AtomicFiles& files, const Graph& graph, const ModelPaths& paths);
+  Graph (*load)(const ModelPaths& paths, const LoadOptions& options);
+  void (*save)(AtomicFiles& files, const Graph& graph, const ModelPaths& paths, const SaveOptions& options);
+
+  // Whether a file with this content is surely of this format, whatever its name says. Null: names decide.
+  bool (*owns)(std::string_view content) = nullptr;
 
   // Checkpoints: parameters by name. Null: the format has none.
   StateDict (*load_state)(const std::filesystem::path& path) = nullptr;

@@ -72,11 +72,7 @@ Layout layout_of(const Graph& graph, const Node& node) {
 
 // For constant folding: a single node, by its reference kernel.
 bool evaluate(const Node& node, const std::vector<const Tensor*>& inputs, Tensor* output) {
-  const Implementation* reference = ref::find(node.op);
-  if (!reference) return false;
-  ThreadPool pool(1);
-  reference->run({node, inputs, {output, 1}, pool});
-  return true;
+  return ref::evaluate(node, inputs, {output, 1});
 }
 
 // Gives up constants that only packed forms are left of, as soon as all who read them are prepared; their

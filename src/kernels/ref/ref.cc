@@ -129,4 +129,12 @@ const Implementation* find(std::string_view op) {
   return row == rows.end() ? nullptr : &*row;
 }
 
+bool evaluate(const Node& node, const std::vector<const Tensor*>& inputs, std::span<Tensor> outputs) {
+  const Implementation* reference = find(node.op);
+  if (!reference) return false;
+  ThreadPool pool(1);
+  reference->run({node, inputs, outputs, pool});
+  return true;
+}
+
 }  // namespace octet::ref
