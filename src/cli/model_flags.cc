@@ -106,7 +106,8 @@ Config make_config(const RuntimeFlags& flags) {
   config.set_device(program_device());
   const int wanted = flags.threads.value_or(default_threads()), threads = available_threads(wanted);
   if (threads < wanted)
-    print_warning(fmt::format("the system gives this process {} of {} threads; going on with these", threads, wanted));
+    print_warning(
+        fmt::format("the system gives this process {} of {} threads; going on with these", threads, wanted));
   config.set_cpu_math_library_num_threads(threads);
   config.set_isa(std::string(choose_isa(flags.isa).name));
   config.switch_ir_optim(flags.ir_optim);

@@ -48,9 +48,11 @@ void check_weights_are_finite(const Graph& graph) {
       const auto data = tensor.data<float>();
       const auto bad = std::count_if(data.begin(), data.end(), [](float x) { return !std::isfinite(x); });
       if (bad > 0)
-        fail("{}: {} of the {} numbers of {} are NaN or infinite, so the model can't be quantized; was it saved "
-             "after its training had diverged?",
-             describe(graph, node), bad, data.size(), graph.value(id).name);
+        fail(
+            "{}: {} of the {} numbers of {} are NaN or infinite, so the model can't be quantized; was it "
+            "saved "
+            "after its training had diverged?",
+            describe(graph, node), bad, data.size(), graph.value(id).name);
     }
 }
 

@@ -91,7 +91,8 @@ void read_prelu(Reader& r, const ReadRow&) {
 }
 
 void read_hard_sigmoid(Reader& r, const ReadRow&) {
-  r.result(r.emit("hard_sigmoid", {r.in(0)}, {{"slope", r.real("alpha", 0.2f)}, {"offset", r.real("beta", 0.5f)}}));
+  r.result(r.emit("hard_sigmoid", {r.in(0)},
+                  {{"slope", r.real("alpha", 0.2f)}, {"offset", r.real("beta", 0.5f)}}));
 }
 
 void read_elu(Reader& r, const ReadRow&) {
@@ -145,7 +146,8 @@ void read_clip(Reader& r, const ReadRow&) {
 void read_cast(Reader& r, const ReadRow&) {
   const DType to = r.dtype_attribute("to");
   const auto type = static_cast<ElementType>(r.integer("to"));
-  if (type == ElementType::kInt4 || type == ElementType::kUInt4) fail("a cast to {} is not supported", name_of(type));
+  if (type == ElementType::kInt4 || type == ElementType::kUInt4)
+    fail("a cast to {} is not supported", name_of(type));
   if (r.has_rank(r.in(0)) && r.dtype(r.in(0)) == to) return r.result(r.in(0));
   r.result(r.emit("cast", {r.in(0)}, {{"dtype", std::string(octet::name_of(to))}}));
 }
@@ -178,7 +180,8 @@ ValueId with_row(Reader& r, ValueId id) {
 void read_conv(Reader& r, const ReadRow& row) {
   const bool is_line = r.rank(r.in(1)) == 3;
   if (!is_line && r.rank(r.in(1)) != 4)
-    fail("its weights have shape {}; octet convolves along one or two dimensions", to_string(r.shape(r.in(1))));
+    fail("its weights have shape {}; octet convolves along one or two dimensions",
+         to_string(r.shape(r.in(1))));
   std::vector<ValueId> inputs = {r.in(0), r.in(1)};
   if (is_line) inputs = {with_row(r, inputs[0]), with_row(r, inputs[1])};
   if (r.has(2)) inputs.push_back(r.in(2));
@@ -193,8 +196,10 @@ void read_conv(Reader& r, const ReadRow& row) {
 
 void read_batch_norm(Reader& r, const ReadRow&) {
   if (r.integer("training_mode", 0) != 0) fail("training_mode is 1; octet takes the model's statistics");
-  if (r.opset() < 9 && r.integer("spatial", 1) == 0) fail("spatial is 0: statistics for each element, not each channel");
-  r.result(r.emit("batch_norm", {r.in(0), r.in(1), r.in(2), r.in(3), r.in(4)}, {{"epsilon", r.real("epsilon", 1e-5f)}}));
+  if (r.opset() < 9 && r.integer("spatial", 1) == 0)
+    fail("spatial is 0: statistics for each element, not each channel");
+  r.result(r.emit("batch_norm", {r.in(0), r.in(1), r.in(2), r.in(3), r.in(4)},
+                  {{"epsilon", r.real("epsilon", 1e-5f)}}));
 }
 
 Ints axes_from(std::int64_t first, std::size_t rank) {
@@ -230,7 +235,8 @@ void read_layer_norm(Reader& r, const ReadRow&) {
   ValueId mean = r.emit("reduce_mean", {x}, {{"axes", axes}, {"keepdims", true}});
   ValueId centred = r.emit("sub", {x, mean});
   ValueId inverse = inverse_norm(r, centred, axes, epsilon);
-  if (r.results().empty()) r.result(add_bias(r, r.emit("mul", {r.emit("mul", {centred, inverse}), r.in(1)}), 2, 1));
+  if (r.results().empty())
+    r.result(add_bias(r, r.emit("mul", {r.emit("mul", {centred, inverse}), r.in(1)}), 2, 1));
   r.result(mean, 1);
   r.result(inverse, 2);
 }
@@ -271,8 +277,10 @@ void read_group_norm(Reader& r, const ReadRow&) {
       fail("x has {} channels for {} groups", channels, groups);
     auto repeated = [&](ValueId id) {
       ValueId column = r.emit("reshape", {id}, {{"shape", Ints{-1, 1}}});
-      ValueId filled = r.emit("add", {column, r.add(Tensor::of<float>({1, channels / groups},
-                                                                      std::vector<float>(static_cast<std::size_t>(channels / groups), 0.f)))});
+      ValueId filled =
+          r.emit("add", {column, r.add(Tensor::of<float>(
+                                     {1, channels / groups},
+                                     std::vector<float>(static_cast<std::size_t>(channels / groups), 0.f)))});
       return r.emit("reshape", {filled}, {{"shape", Ints{-1}}});
     };
     scale = repeated(scale);
@@ -337,7 +345,9 @@ void read_dropout(Reader& r, const ReadRow&) {
   }
   r.result(r.in(0));
   if (r.wants(1))
-    r.result(r.emit("full", {r.emit("shape", {r.in(0)}, {{"dtype", "int64"}})}, {{"dtype", r.opset() < 10 ? "float32" : "bool"}, {"value", 1.0}}), 1);
+    r.result(r.emit("full", {r.emit("shape", {r.in(0)}, {{"dtype", "int64"}})},
+                    {{"dtype", r.opset() < 10 ? "float32" : "bool"}, {"value", 1.0}}),
+             1);
 }
 
 void read_einsum(Reader& r, const ReadRow&) {

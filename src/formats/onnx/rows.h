@@ -11,7 +11,8 @@ std::vector<ReadRow> window_rows();
 std::vector<ReadRow> shape_rows();
 std::vector<ReadRow> quantization_rows();
 
-// The attributes of what slides a window over an image. Those of a line are given the row that it gets in front.
+// The attributes of what slides a window over an image. Those of a line are given the row that it gets in
+// front.
 struct Window {
   Ints kernel, strides, dilations;
   Ints pads;  // top, bottom, left, right

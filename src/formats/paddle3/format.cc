@@ -59,8 +59,9 @@ Format format() {
           .model_file = "inference.json",
           .weights_file = "inference.pdiparams",
           .recognise = recognise,
-          .load = load_model,
-          .save = add_model};
+          .load = [](const ModelPaths& paths, const LoadOptions&) { return load_model(paths); },
+          .save = [](AtomicFiles& files, const Graph& graph, const ModelPaths& paths,
+                     const SaveOptions&) { add_model(files, graph, paths); }};
 }
 
 }  // namespace octet::paddle3
