@@ -93,7 +93,8 @@ void add_data_flags(Args& args, TrainFlags* flags) {
   args.add("crop-pad", &pictures.pad, {0, 1024},
            "random crops of the padded picture, with this many pixels of padding, in place of crops of "
            "random size; for small pictures");
-  args.add("interpolation", &flags->interpolation, "bilinear|bicubic|nearest", "how pictures are scaled")
+  args.add("interpolation", &flags->interpolation, "bilinear|bicubic|nearest|opencv",
+           "how pictures are scaled")
       .default_text = "bilinear";
   args.add("flip", &pictures.flip, "mirror every other picture");
   args.add("color-jitter", &pictures.color_jitter,
