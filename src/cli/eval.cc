@@ -55,7 +55,7 @@ std::uint64_t bytes_on_disk(const ModelFlags& model) {
 // A model, what it answered so far and how long that took.
 struct Subject {
   Subject(const ModelFlags& flags, const Config& config, const Task& task, ThreadPool& pool)
-      : model(flags, config, pool), disk_bytes(bytes_on_disk(flags)), metric(task.metric()) {}
+      : model(flags, config, pool), disk_bytes(bytes_on_disk(flags)), metric(task.metric({})) {}
 
   double ms() const { return time.ms() / static_cast<double>(images); }  // a picture
 
