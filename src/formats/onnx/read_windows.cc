@@ -136,6 +136,26 @@ void on_image(Reader& r, Pool pool) {
   r.result(y);
 }
 
+// With ceil_mode, ONNX leaves out a window that begins behind the image; octet's pools have it.
+void check_ceil(const Window& window, const Attrs& attrs) {
+  auto it = attrs.find("paddings");
+  if (it == attrs.end()) return;
+  const Ints& pads = std::get<Ints>(it->second);
+  for (std::size_t i : {0, 1})
+    if (pads[2 * i + 1] >= (window.kernel[i] - 1) * window.dilations[i] + 1 - window.strides[i] + 1)
+      fail("ceil_mode with windows that may begin in the padding at the end");
+}
+
+// Zeros around x in place of the pool's own padding: they count.
+ValueId padded(Reader& r, ValueId x, Attrs& attrs) {
+  auto it = attrs.find("paddings");
+  if (it == attrs.end()) fail("count_include_pad with auto_pad, where the padding depends on the size of x");
+  const Ints pads = std::get<Ints>(it->second);
+  attrs.erase(it);
+  if (pads == Ints{0, 0, 0, 0}) return x;
+  return r.emit("pad", {x}, {{"paddings", Ints{pads[2], pads[3], pads[0], pads[1]}}});
+}
+
 void read_pool(Reader& r, const ReadRow& row) {
   on_image(r, [&](ValueId x, bool is_line) {
     const Ints kernel = with_row(r.ints("kernel_shape").value_or(Ints()), is_line, 1);
@@ -146,11 +166,11 @@ void read_pool(Reader& r, const ReadRow& row) {
     attrs["kernel"] = kernel;
     attrs["strides"] = window.strides;
     if (window.dilations != Ints{1, 1}) attrs["dilations"] = window.dilations;
-    if (r.integer("ceil_mode", 0) != 0) attrs["ceil_mode"] = true;
-    attrs["exclusive"] = r.integer("count_include_pad", 0) == 0;
-    attrs["window"] = "onnx";
-    if (row.octet == "lp") attrs["p"] = r.integer("p", 2);
-    if (r.integer("storage_order", 0) != 0 && r.wants(1)) fail("storage_order is 1: indices in columns");
+    if (r.integer("ceil_mode", 0) != 0) {
+      check_ceil(window, attrs);
+      attrs["ceil_mode"] = true;
+    }
+    if (row.octet == "avg" && r.integer("count_include_pad", 0) != 0) x = padded(r, x, attrs);
     return r.emit("pool2d", {x}, attrs);
   });
 }
@@ -211,6 +231,36 @@ ResizeSize size_by_sizes(Reader& r, ValueId x, std::size_t i) {
   return {{x, last_two(r, r.in(i))}, {}};
 }
 
+// Factors that are whole numbers: of pixels that are repeated, all ways to find the nearest agree.
+bool repeats_pixels(const Attrs& attrs) {
+  auto it = attrs.find("scale");
+  if (it == attrs.end()) return false;
+  const auto& factors = std::get<std::vector<double>>(it->second);
+  return std::all_of(factors.begin(), factors.end(), [](double f) { return f >= 1 && f == std::floor(f); });
+}
+
+void set_mode(Attrs& attrs, const std::string& mode, const std::string& where, const std::string& nearest) {
+  const bool half = where == "half_pixel" || where == "pytorch_half_pixel";
+  if (mode == "nearest") {
+    attrs["mode"] = "nearest";
+    const bool floor = where == "asymmetric" && nearest == "floor";
+    const bool repeated = repeats_pixels(attrs) && ((half && nearest.starts_with("round")) || floor);
+    if (where == "align_corners" && nearest == "round_prefer_ceil")
+      attrs["align_corners"] = true;
+    else if (!floor && !repeated)
+      fail("mode nearest with {} and {}", where, nearest);
+    return;
+  }
+  if (mode != "linear") fail("mode is {}", mode);
+  attrs["mode"] = "bilinear";
+  if (where == "align_corners")
+    attrs["align_corners"] = true;
+  else if (half)
+    attrs["align_mode"] = std::int64_t{0};
+  else if (where != "asymmetric")
+    fail("coordinate_transformation_mode is {}", where);
+}
+
 void read_resize(Reader& r, const ReadRow&) {
   const ValueId x = r.in(0);
   const bool old = r.opset() < 11;  // X and scales, asymmetric and floor
@@ -221,9 +271,7 @@ void read_resize(Reader& r, const ReadRow&) {
   if (r.text("keep_aspect_ratio_policy", "stretch") != "stretch") fail("keep_aspect_ratio_policy is not stretch");
   if (r.integer("antialias", 0) != 0) fail("antialias is 1");
   ResizeSize size = !old && has_elements(r, 3) ? size_by_sizes(r, x, 3) : size_by_scales(r, x, r.in(old ? 1 : 2));
-  size.attrs["mode"] = mode == "linear" ? "bilinear" : mode;
-  size.attrs["coordinates"] = where;
-  size.attrs["nearest"] = nearest;
+  set_mode(size.attrs, mode, where, nearest);
   r.result(r.emit("resize", size.inputs, size.attrs));
 }
 
@@ -245,7 +293,6 @@ std::vector<ReadRow> window_rows() {
   return {
       {"MaxPool", 1, "max", read_pool, "along one or two dimensions, without Indices"},
       {"AveragePool", 1, "avg", read_pool, "along one or two dimensions"},
-      {"LpPool", 1, "lp", read_pool, "along one or two dimensions"},
       {"GlobalMaxPool", 1, "max", read_global_pool},
       {"GlobalAveragePool", 1, "avg", read_global_pool},
       {"Resize", 10, "resize", read_resize, "of images"},
