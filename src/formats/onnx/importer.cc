@@ -50,6 +50,45 @@ void find_captured(const GraphProto& graph, int depth, std::vector<std::string_v
   for (const ValueProto& output : graph.outputs) use(output.name);
 }
 
+// The nodes in an order in which they can run. Files should have them so, and some tools' don't.
+std::vector<const NodeProto*> in_order(const std::vector<NodeProto>& nodes) {
+  std::unordered_map<std::string_view, std::size_t> makers;
+  for (std::size_t i = 0; i < nodes.size(); ++i)
+    for (std::string_view name : nodes[i].outputs)
+      if (!name.empty()) makers.emplace(name, i);
+  std::vector<const NodeProto*> order;
+  std::vector<char> state(nodes.size(), 0);  // 0: not looked at, 1: waits for what it needs, 2: placed
+  std::vector<std::size_t> waiting;
+  for (std::size_t first = 0; first < nodes.size(); ++first) {
+    waiting.push_back(first);
+    while (!waiting.empty()) {
+      const std::size_t i = waiting.back();
+      if (state[i] == 2) {
+        waiting.pop_back();
+        continue;
+      }
+      state[i] = 1;
+      const std::size_t before = waiting.size();
+      auto need = [&](std::string_view name) {
+        auto it = makers.find(name);
+        if (it != makers.end() && it->second != i && state[it->second] == 0) waiting.push_back(it->second);
+      };
+      for (std::string_view name : nodes[i].inputs) need(name);
+      for (const AttributeProto& attribute : nodes[i].attributes) {
+        if (!attribute.graph.data() || first < i) continue;
+        std::vector<std::string_view> captured;
+        find_captured(parse_graph(attribute.graph), 0, captured);
+        for (std::string_view name : captured) need(name);
+      }
+      if (waiting.size() > before) continue;
+      state[i] = 2;
+      order.push_back(&nodes[i]);
+      waiting.pop_back();
+    }
+  }
+  return order;
+}
+
 }  // namespace
 
 ValueId Importer::Scope::find(std::string_view name) const {
@@ -138,6 +177,10 @@ std::vector<ValueId> Importer::emit(const std::string& op, std::vector<ValueId> 
   Node node{.op = op, .inputs = std::move(inputs), .outputs = {}, .attrs = std::move(attrs)};
   node.outputs.assign(outputs, kNoValue);
   std::vector<ValueInfo> infos(outputs, ValueInfo{DType::kFloat32, no_shape(), nullptr});
+  const OpSpec* spec = find_op(op);
+  if (!spec) fail("octet has no op {}", op);
+  check_slots(*spec, node);
+  check_attributes(*spec, node);
   const bool inferred = infer(node, infos);
   // What a small file may blow itself up to.
   const std::size_t budget = (std::size_t{64} << 20) + 4 * source_.file->bytes().size();
@@ -413,7 +456,7 @@ void Importer::read_node(const NodeProto& node, Scope& scope, int depth) {
 
 void Importer::read_nodes(const std::vector<NodeProto>& nodes, Scope& scope, int depth) {
   if (depth > kMaxDepth) fail("it has graphs or functions in each other, more than {} deep", kMaxDepth);
-  for (const NodeProto& node : nodes) read_node(node, scope, depth);
+  for (const NodeProto* node : in_order(nodes)) read_node(*node, scope, depth);
 }
 
 // A graph's outputs have the names that users know, also where they hand on what has another name.

@@ -63,11 +63,9 @@ Attrs pads_of(const Reader& r, const Window& window, ValueId x) {
     const std::int64_t reach = (window.kernel[i] - 1) * window.dilations[i] + 1, stride = window.strides[i];
     const std::int64_t size = size_at(r, window, x, i);
     if (size == kUnknown && stride != 1)
-      fail(
-          "auto_pad {} with a stride depends on the size of x, which is not known before a run; give the "
-          "model's "
-          "input shapes",
-          how);
+      fail("auto_pad {} with a stride depends on the size of x, which is not known before a run; give the model's "
+           "input shapes",
+           how);
     const std::int64_t outputs = stride == 1 ? size : (size + stride - 1) / stride;
     const std::int64_t total = stride == 1 ? reach - 1 : (outputs - 1) * stride + reach - size;
     auto [before, after] = divided(total, how == "SAME_UPPER");
@@ -101,9 +99,7 @@ Attrs transposed_pads_of(const Reader& r, const Window& window, ValueId x) {
     if (wanted) {
       const std::int64_t size = size_at(r, window, x, i);
       if (size == kUnknown)
-        fail(
-            "output_shape depends on the size of x, which is not known before a run; give the model's input "
-            "shapes");
+        fail("output_shape depends on the size of x, which is not known before a run; give the model's input shapes");
       total = (size - 1) * stride + reach + extra[i] - (*wanted)[i];
     }
     if (total < 0) {
@@ -123,14 +119,12 @@ Attrs transposed_pads_of(const Reader& r, const Window& window, ValueId x) {
 
 namespace {
 
-// Runs `pool` on an image of floats: a line gets a row, integers become floats, which hold those of 8 bits
-// exactly.
+// Runs `pool` on an image of floats: a line gets a row, integers become floats, which hold those of 8 bits exactly.
 template <class Pool>
 void on_image(Reader& r, Pool pool) {
   ValueId x = r.in(0);
   const bool is_line = r.rank(x) == 3;
-  if (!is_line && r.rank(x) != 4)
-    fail("x has shape {}; octet pools along one or two dimensions", to_string(r.shape(x)));
+  if (!is_line && r.rank(x) != 4) fail("x has shape {}; octet pools along one or two dimensions", to_string(r.shape(x)));
   const DType dtype = r.dtype(x);
   if (dtype != DType::kFloat32 && dtype != DType::kInt8 && dtype != DType::kUInt8)
     fail("x is {}; octet pools floats and 8-bit integers", octet::name_of(dtype));
@@ -140,6 +134,26 @@ void on_image(Reader& r, Pool pool) {
   if (is_line) y = r.emit("squeeze", {y}, {{"axes", Ints{2}}, {"strict", true}});
   if (dtype != DType::kFloat32) y = r.emit("cast", {y}, {{"dtype", std::string(octet::name_of(dtype))}});
   r.result(y);
+}
+
+// With ceil_mode, ONNX leaves out a window that begins behind the image; octet's pools have it.
+void check_ceil(const Window& window, const Attrs& attrs) {
+  auto it = attrs.find("paddings");
+  if (it == attrs.end()) return;
+  const Ints& pads = std::get<Ints>(it->second);
+  for (std::size_t i : {0, 1})
+    if (pads[2 * i + 1] >= (window.kernel[i] - 1) * window.dilations[i] + 1 - window.strides[i] + 1)
+      fail("ceil_mode with windows that may begin in the padding at the end");
+}
+
+// Zeros around x in place of the pool's own padding: they count.
+ValueId padded(Reader& r, ValueId x, Attrs& attrs) {
+  auto it = attrs.find("paddings");
+  if (it == attrs.end()) fail("count_include_pad with auto_pad, where the padding depends on the size of x");
+  const Ints pads = std::get<Ints>(it->second);
+  attrs.erase(it);
+  if (pads == Ints{0, 0, 0, 0}) return x;
+  return r.emit("pad", {x}, {{"paddings", Ints{pads[2], pads[3], pads[0], pads[1]}}});
 }
 
 void read_pool(Reader& r, const ReadRow& row) {
@@ -152,11 +166,11 @@ void read_pool(Reader& r, const ReadRow& row) {
     attrs["kernel"] = kernel;
     attrs["strides"] = window.strides;
     if (window.dilations != Ints{1, 1}) attrs["dilations"] = window.dilations;
-    if (r.integer("ceil_mode", 0) != 0) attrs["ceil_mode"] = true;
-    attrs["exclusive"] = r.integer("count_include_pad", 0) == 0;
-    attrs["window"] = "onnx";
-    if (row.octet == "lp") attrs["p"] = r.integer("p", 2);
-    if (r.integer("storage_order", 0) != 0 && r.wants(1)) fail("storage_order is 1: indices in columns");
+    if (r.integer("ceil_mode", 0) != 0) {
+      check_ceil(window, attrs);
+      attrs["ceil_mode"] = true;
+    }
+    if (row.octet == "avg" && r.integer("count_include_pad", 0) != 0) x = padded(r, x, attrs);
     return r.emit("pool2d", {x}, attrs);
   });
 }
@@ -167,8 +181,7 @@ void read_global_pool(Reader& r, const ReadRow& row) {
     Ints axes;
     for (std::size_t i = 2; i < r.rank(x); ++i) axes.push_back(static_cast<std::int64_t>(i));
     if (axes.empty()) return r.result(x);
-    return r.result(
-        r.emit(row.octet == "avg" ? "reduce_mean" : "reduce_max", {x}, {{"axes", axes}, {"keepdims", true}}));
+    return r.result(r.emit(row.octet == "avg" ? "reduce_mean" : "reduce_max", {x}, {{"axes", axes}, {"keepdims", true}}));
   }
   on_image(r, [&](ValueId image, bool) {
     return r.emit("pool2d", {image}, {{"type", std::string(row.octet)}, {"global", true}});
@@ -212,11 +225,40 @@ ResizeSize size_by_sizes(Reader& r, ValueId x, std::size_t i) {
     const Ints sizes = r.need_ints(i, "sizes");
     if (sizes.size() != 4) fail("sizes has {} numbers; octet resizes images, of 4 dimensions", sizes.size());
     for (std::size_t k : {0, 1})
-      if (r.shape(x)[k] != kUnknown && r.shape(x)[k] != sizes[k])
-        fail("sizes change the batch or the channels");
+      if (r.shape(x)[k] != kUnknown && r.shape(x)[k] != sizes[k]) fail("sizes change the batch or the channels");
     return {{x}, {{"out_h", sizes[2]}, {"out_w", sizes[3]}}};
   }
   return {{x, last_two(r, r.in(i))}, {}};
+}
+
+// Factors that are whole numbers: of pixels that are repeated, all ways to find the nearest agree.
+bool repeats_pixels(const Attrs& attrs) {
+  auto it = attrs.find("scale");
+  if (it == attrs.end()) return false;
+  const auto& factors = std::get<std::vector<double>>(it->second);
+  return std::all_of(factors.begin(), factors.end(), [](double f) { return f >= 1 && f == std::floor(f); });
+}
+
+void set_mode(Attrs& attrs, const std::string& mode, const std::string& where, const std::string& nearest) {
+  const bool half = where == "half_pixel" || where == "pytorch_half_pixel";
+  if (mode == "nearest") {
+    attrs["mode"] = "nearest";
+    const bool floor = where == "asymmetric" && nearest == "floor";
+    const bool repeated = repeats_pixels(attrs) && ((half && nearest.starts_with("round")) || floor);
+    if (where == "align_corners" && nearest == "round_prefer_ceil")
+      attrs["align_corners"] = true;
+    else if (!floor && !repeated)
+      fail("mode nearest with {} and {}", where, nearest);
+    return;
+  }
+  if (mode != "linear") fail("mode is {}", mode);
+  attrs["mode"] = "bilinear";
+  if (where == "align_corners")
+    attrs["align_corners"] = true;
+  else if (half)
+    attrs["align_mode"] = std::int64_t{0};
+  else if (where != "asymmetric")
+    fail("coordinate_transformation_mode is {}", where);
 }
 
 void read_resize(Reader& r, const ReadRow&) {
@@ -226,14 +268,10 @@ void read_resize(Reader& r, const ReadRow&) {
   const std::string where = old ? "asymmetric" : r.text("coordinate_transformation_mode", "half_pixel");
   const std::string nearest = old ? "floor" : r.text("nearest_mode", "round_prefer_floor");
   if (r.find("axes")) fail("it names axes");
-  if (r.text("keep_aspect_ratio_policy", "stretch") != "stretch")
-    fail("keep_aspect_ratio_policy is not stretch");
+  if (r.text("keep_aspect_ratio_policy", "stretch") != "stretch") fail("keep_aspect_ratio_policy is not stretch");
   if (r.integer("antialias", 0) != 0) fail("antialias is 1");
-  ResizeSize size =
-      !old && has_elements(r, 3) ? size_by_sizes(r, x, 3) : size_by_scales(r, x, r.in(old ? 1 : 2));
-  size.attrs["mode"] = mode == "linear" ? "bilinear" : mode;
-  size.attrs["coordinates"] = where;
-  size.attrs["nearest"] = nearest;
+  ResizeSize size = !old && has_elements(r, 3) ? size_by_sizes(r, x, 3) : size_by_scales(r, x, r.in(old ? 1 : 2));
+  set_mode(size.attrs, mode, where, nearest);
   r.result(r.emit("resize", size.inputs, size.attrs));
 }
 
@@ -243,8 +281,7 @@ void read_upsample(Reader& r, const ReadRow&) {
   if (r.has(1))
     size = size_by_scales(r, r.in(0), r.in(1));
   else
-    size = {{r.in(0)},
-            {{"scale", image_factors(r.reals("scales").value_or(std::vector<double>()), "scales")}}};
+    size = {{r.in(0)}, {{"scale", image_factors(r.reals("scales").value_or(std::vector<double>()), "scales")}}};
   size.attrs["mode"] = mode == "linear" || mode == "bilinear" ? "bilinear" : mode;
   size.attrs["align_mode"] = std::int64_t{1};
   r.result(r.emit("resize", size.inputs, size.attrs));
@@ -256,7 +293,6 @@ std::vector<ReadRow> window_rows() {
   return {
       {"MaxPool", 1, "max", read_pool, "along one or two dimensions, without Indices"},
       {"AveragePool", 1, "avg", read_pool, "along one or two dimensions"},
-      {"LpPool", 1, "lp", read_pool, "along one or two dimensions"},
       {"GlobalMaxPool", 1, "max", read_global_pool},
       {"GlobalAveragePool", 1, "avg", read_global_pool},
       {"Resize", 10, "resize", read_resize, "of images"},

@@ -22,7 +22,6 @@ struct ForeignNode {
 struct OnnxSource : Source {
   std::shared_ptr<const MappedFile> file;
   std::shared_ptr<TensorFiles> tensors;
-  std::vector<std::string> external_files;  // in the model's directory
   std::filesystem::path directory;
   ModelProto model;
   std::int64_t opset = 0;

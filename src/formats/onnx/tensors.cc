@@ -206,6 +206,12 @@ Tensor TensorFiles::read(const TensorProto& proto) {
   }
 }
 
+std::vector<std::string> TensorFiles::external_files() const {
+  std::vector<std::string> locations;
+  for (const auto& [location, file] : external_) locations.push_back(location);
+  return locations;
+}
+
 void TensorFiles::drop_pages() const {
   model_->drop_pages();
   for (const auto& [location, file] : external_) file->drop_pages();

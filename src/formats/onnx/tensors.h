@@ -20,6 +20,7 @@ class TensorFiles {
   Tensor read(const TensorProto& proto);
 
   void drop_pages() const;
+  std::vector<std::string> external_files() const;  // that were read from, as the model names them
 
  private:
   struct Data {

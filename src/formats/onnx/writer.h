@@ -1,0 +1,118 @@
+#pragma once
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <unordered_set>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "formats/onnx/proto.h"
+#include "graph/graph.h"
+#include "graph/op_table.h"
+
+// A graph as ONNX nodes. A row of the export table writes one node of octet's as one or several of ONNX's.
+namespace octet::onnx {
+
+struct OnnxSource;
+using Ints = std::vector<std::int64_t>;
+using WrittenAttr = std::variant<std::int64_t, double, std::string, Ints, Tensor>;
+using WrittenAttrs = std::vector<std::pair<std::string, WrittenAttr>>;
+
+// For which runtimes the quantized form is made; docs/onnx.md says what each wants.
+enum class Target : std::uint8_t { kCpu, kTensorRt, kCommon };
+
+// A tensor in a file.
+struct Initializer {
+  std::string name;
+  Tensor tensor;
+  ElementType type;  // of 4-bit integers another one than the tensor's
+};
+
+// How a value is held as integers in the file.
+struct WrittenQuantization {
+  std::string scale, zero_point;  // the names of their tensors; "": it is not
+  std::vector<float> steps;
+  std::int64_t axis = -1;
+  DType dtype = DType::kInt8;
+};
+
+class Writer {
+ public:
+  Writer(const Graph& graph, std::int64_t opset, Target target);
+
+  // All nodes, by their rows; an Error names the first that ONNX, in this opset, has no words for.
+  void write_nodes();
+
+  // What follows is for rows, about the current node.
+  std::int64_t opset() const { return opset_; }
+  Target target() const { return target_; }
+  const Graph& graph() const { return graph_; }
+  const Node& node() const { return *node_; }
+
+  bool has(std::string_view slot) const { return input_of(node(), slot) != kNoValue; }
+  std::string in(std::size_t i = 0);  // its name; "" when it is absent
+  std::string in(std::string_view slot);
+  std::string out(std::size_t i = 0);  // "" when nobody reads it
+  const Value& value(std::size_t i) const { return graph_.value(node().inputs.at(i)); }
+  bool has_rank(ValueId id) const { return ranked_[static_cast<std::size_t>(id)]; }
+  std::size_t rank(std::size_t i = 0) const;  // an Error when it is not known
+
+  std::string name_of(ValueId id);
+  std::string emit(const std::string& type, std::vector<std::string> inputs, WrittenAttrs attrs = {});
+  void emit_to(const std::string& type, std::vector<std::string> inputs, std::vector<std::string> outputs,
+               const WrittenAttrs& attrs = {}, std::string_view domain = {});
+  std::string constant(Tensor tensor, std::optional<ElementType> type = {});
+  std::string number(double value, DType dtype = DType::kFloat32);
+  std::string list(const Ints& values);
+  // A number or list of integers of any integer type, as int64, of one dimension.
+  std::string as_int64(std::size_t i);
+
+  // The messages.
+  const std::vector<std::string>& nodes() const { return nodes_; }
+  const std::vector<Initializer>& initializers() const { return initializers_; }
+  std::string value_info(ValueId id);  // name, type and shape
+
+  const Node* maker(ValueId id) const { return makers_[static_cast<std::size_t>(id)]; }  // null: none
+  WrittenQuantization& integers(ValueId id) { return integers_[static_cast<std::size_t>(id)]; }
+  ElementType type_of(const std::string& constant) const;  // of one that `constant` made
+
+ private:
+  void write_foreign();
+
+  Graph graph_;
+  std::int64_t opset_;
+  Target target_;
+  const OnnxSource* source_ = nullptr;
+  const Node* node_ = nullptr;
+  std::vector<bool> ranked_;
+  std::vector<std::string> names_;  // one a value; "": none yet
+  std::unordered_set<std::string> taken_;
+  std::string base_;  // of the names of what the current node needs besides
+  std::vector<std::string> nodes_;
+  std::vector<Initializer> initializers_;
+  std::set<ValueId> written_constants_;
+  std::vector<const Node*> makers_;             // one a value
+  std::vector<WrittenQuantization> integers_;  // one a value
+};
+
+// The bias of a convolution or product as int32, dequantized; "" where it stays a float.
+std::string integer_bias(Writer& w);
+
+struct WriteRow {
+  std::string_view octet;
+  void (*write)(Writer& w);
+};
+
+std::vector<WriteRow> numeric_writers();
+std::vector<WriteRow> shape_writers();
+std::vector<WriteRow> quantization_writers();
+const WriteRow* find_writer(std::string_view octet);  // null: ONNX has no such op
+
+// The message of a tensor: with its data, or with where it lies in a file beside the model.
+std::string write_tensor(const Initializer& tensor);
+std::string write_external_tensor(const Initializer& tensor, std::string_view location, std::uint64_t offset);
+std::string packed_data(const Initializer& tensor);  // as it lies in a file
+
+}  // namespace octet::onnx
