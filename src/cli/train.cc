@@ -34,10 +34,10 @@ void add_network_flags(Args& args, TrainFlags* flags) {
                "start from the weights of this checkpoint: a file, a prefix without .pdparams, or a folder");
   pretrained.path = "model.pretrained";
   pretrained.aliases = {"model-path"};
-  Flag& resume = args.add(
-      "resume", &train.resume, "FILE_OR_DIR",
-      "continue this run exactly where it stopped, with its recipe.yaml: a prefix, or a folder, whose "
-      "latest.* is taken, or an iter_N of segmentation");
+  Flag& resume =
+      args.add("resume", &train.resume, "FILE_OR_DIR",
+               "continue this run exactly where it stopped, with its recipe.yaml: a prefix, or a folder, whose "
+               "latest.* is taken, or an iter_N of segmentation");
   resume.path = "resume";
   resume.aliases = {"resume-model"};
   Flag& start = args.add("start-epoch", &flags->start_epoch, {0, 1 << 20}, "count epochs from this one");
@@ -150,7 +150,7 @@ void add_schedule_flags(Args& args, TrainFlags* flags) {
 
 void add_loss_flags(Args& args, TrainFlags* flags) {
   Flag& smoothing = args.add("label-smoothing", &flags->label_smoothing,
-                             "share of the target that goes to all classes alike");
+                             "share of the target that is spread over all classes");
   smoothing.default_text = "0";
   smoothing.below = 1;
   Flag& weights = args.add("class-weights", &flags->class_weights, "auto|W1,W2,...",
@@ -165,8 +165,7 @@ void add_loss_flags(Args& args, TrainFlags* flags) {
 void add_training_flags(Args& args, TrainFlags* flags) {
   train::TrainOptions& train = flags->train;
   args.group("Training");
-  Flag& batch =
-      args.add("batch-size", &flags->batch_size, {0, 1 << 20}, "pictures per step, in each process");
+  Flag& batch = args.add("batch-size", &flags->batch_size, {0, 1 << 20}, "pictures per step, in each process");
   batch.default_text = "256; segmentation: 1";
   batch.aliases = {"b"};
   batch.path = "batch_size";
@@ -222,7 +221,7 @@ void add_training_flags(Args& args, TrainFlags* flags) {
     if (!on) fail("'{}' is not True or False", text);
     if (*on) flags->precision = "fp16";
   };
-  args.add("seed", &flags->seed, {0, 1 << 30}, "of all that is random").path = "seed";
+  args.add("seed", &flags->seed, {0, 1 << 30}, "seed for everything random").path = "seed";
 
   args.group("Quantization");
   args.add("pact-quant", &flags->quant.options.enabled,
@@ -272,7 +271,7 @@ void add_output_flags(Args& args, TrainFlags* flags) {
       "sync_bn";
 
   args.group("Output");
-  Flag& output = args.add("output-dir", &flags->output_dir, "DIR", "checkpoints go there");
+  Flag& output = args.add("output-dir", &flags->output_dir, "DIR", "where checkpoints go");
   output.default_text = ".; segmentation: ./output";
   output.path = "output_dir";
   output.aliases = {"save-dir"};
@@ -287,7 +286,7 @@ void add_output_flags(Args& args, TrainFlags* flags) {
       .path = "keep_checkpoint_max";
   args.add("names", &train.names, "reference|paddle.vision", "names of the parameters in checkpoints").path =
       "names";
-  Flag& print = args.add("print-freq", &train.print_freq, {1, 1 << 20}, "a line every so many steps");
+  Flag& print = args.add("print-freq", &train.print_freq, {1, 1 << 20}, "steps between lines of the log");
   print.path = "print_freq";
   print.aliases = {"log-iters"};
   args.add("per-class", &train.per_class, "with --test-only: a table of the classes as well").path =
