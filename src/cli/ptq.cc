@@ -406,14 +406,9 @@ std::function<int()> declare_ptq(Args& args) {
   args.group("Output");
   args.add("output-dir", &options->output, "DIR", "where the int8 model goes").aliases = {
       "quantize-model-path"};
-<<<<<<< HEAD
   add_format_flag(args, &options->format);
-  args.add("save-model-filename", &options->model_name, "NAME", "its program");
-  args.add("save-params-filename", &options->params_name, "NAME", "its parameters");
-=======
   args.add("save-model-filename", &options->model_name, "NAME", "file name of its program");
   args.add("save-params-filename", &options->params_name, "NAME", "file name of its parameters");
->>>>>>> main
   args.add(
       "onnx-format", &q.onnx_format,
       "write quantize_linear/dequantize_linear and int8 weights; False: Paddle's older fake_quantize ops");
