@@ -18,7 +18,8 @@ namespace fs = std::filesystem;
 struct Options {
   ModelFlags model;
   std::string output;
-  SaveOptions save = {.model_file = "inference.pdmodel", .weights_file = "inference.pdiparams"};
+  SaveFlags save;
+  std::string model_name = "inference.pdmodel", params_name = "inference.pdiparams";
 };
 
 void report(const fs::path& path) {
@@ -47,9 +48,10 @@ bool copy_deploy_yaml(AtomicFiles& files, const ModelPaths& from, const ModelPat
     std::size_t end = std::min(text.find('\n', at), text.size());
     std::string line = text.substr(at, end - at);
     line = rename_in_line(line, "model", from.model.filename(), to.model.filename());
-    line = rename_in_line(line, "params", from.weights.filename(), to.weights.filename());
-    result += line;
-    if (end < text.size()) result += '\n';
+    const std::string renamed = rename_in_line(line, "params", from.weights.filename(), to.weights.filename());
+    const bool gone = renamed != line && to.weights.empty();  // the parameters are in the model's file
+    if (!gone) result += renamed;
+    if (!gone && end < text.size()) result += '\n';
     at = end + 1;
   }
   files.add(target, result);
@@ -57,18 +59,18 @@ bool copy_deploy_yaml(AtomicFiles& files, const ModelPaths& from, const ModelPat
 }
 
 int convert(const Options& options) {
-  check_saved_names(options.save.model_file, options.save.weights_file);
+  const Destination to_where = destination(options.output, options.save, options.model_name, options.params_name);
   ModelPaths from = find_model(options.model.path, options.model.files);
-  fs::path directory = options.output;
+  const fs::path& directory = to_where.directory;
   // Over its own files too: they are replaced whole, while the old ones stay mapped.
   const Model model = Model::load(options.model.path, options.model.files);
   make_directory(directory);
   AtomicFiles files;
-  const ModelPaths to = add_model(files, *model.graph(), directory, options.save);
+  const ModelPaths to = add_model(files, *model.graph(), directory, to_where.options);
   const bool has_deploy_yaml = copy_deploy_yaml(files, from, to);
   files.commit();
   report(to.model);
-  report(to.weights);
+  if (!to.weights.empty()) report(to.weights);
   if (has_deploy_yaml) report(directory / "deploy.yaml");
   return 0;
 }
@@ -78,14 +80,20 @@ int convert(const Options& options) {
 std::function<int()> declare_convert(Args& args) {
   auto options = std::make_shared<Options>();
   add_model_flags(args, &options->model);
+  add_shape_flag(args, &options->model);
   args.group("Output");
-  args.add("output", &options->output, "DIR", "the directory to write to; made if need be").required = true;
-  args.add("save-model-filename", &options->save.model_file, "NAME", "the program's file");
-  args.add("save-params-filename", &options->save.weights_file, "NAME", "the parameters' file");
+  args.add("output", &options->output, "DIR_OR_FILE",
+           "the directory to write to, made if need be; or an ONNX file, with a name that ends in .onnx")
+      .required = true;
+  add_save_flags(args, &options->save);
+  args.add("save-model-filename", &options->model_name, "NAME", "the program's file, in Paddle's format");
+  args.add("save-params-filename", &options->params_name, "NAME", "the parameters' file, in Paddle's format");
   args.note(
       "What octet does not change is written as it was read, byte for byte, including ops it doesn't know. A "
       "deploy.yaml beside the model goes along. Files appear whole or not at all.");
   args.example("octet convert --model old_model --output new_model");
+  args.example("octet convert --model model.onnx --output paddle_model");
+  args.example("octet convert --model paddle_model --output model.onnx --opset 17");
   args.example("octet convert --model new_model --output legacy --save_model_filename __model__ \\");
   args.example("    --save_params_filename __params__");
   return [options] { return convert(*options); };

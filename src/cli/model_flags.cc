@@ -5,7 +5,9 @@
 #include "base/error.h"
 #include "base/threads.h"
 #include "cli/program.h"
+#include "cli/shapes.h"
 #include "cli/start_train.h"
+#include "formats/format.h"
 #include "kernels/dispatch.h"
 
 namespace octet::cli {
@@ -37,10 +39,62 @@ void add_file_flags(Args& args, ModelFlags* flags) {
 void add_model_flags(Args& args, ModelFlags* flags, const std::string& name) {
   args.group("Model");
   Flag& flag =
-      args.add(name, &flags->path, "MODEL", "a directory with a Paddle inference model, or a model file");
+      args.add(name, &flags->path, "MODEL", "a directory with a Paddle or ONNX model, or a model file");
   flag.aliases = {"model", "model-dir", "model-path"};
   flag.required = true;
   add_file_flags(args, flags);
+}
+
+void take_shapes(Flag& flag, ModelFlags* flags, bool also) {
+  flag.set = [set = flag.set, flags, also](const std::string& text) {
+    const std::optional<NamedShape> shape = find_shape(text);
+    if (shape) flags->files.input_shapes[shape->name] = shape->shape;
+    if (!shape || also) set(text);
+  };
+}
+
+void add_shape_flag(Args& args, ModelFlags* flags) {
+  Flag& flag = args.add("input", &flags->shapes, "[NAME=]SHAPE",
+                        "the shape of an input, as 1x3x224x224, in place of what the file declares");
+  flag.set = [flags](const std::string& text) {
+    const NamedShape shape = parse_shape(text);
+    flags->files.input_shapes[shape.name] = shape.shape;
+    flags->shapes.push_back(text);
+  };
+}
+
+void add_save_flags(Args& args, SaveFlags* flags) {
+  args.add("format", &flags->format, "paddle|onnx", "the format to write").default_text =
+      "onnx for a name that ends in .onnx, else paddle";
+  args.add("opset", &flags->opset, {0, 99}, "of ONNX; 0: that of a file that did not change, else 17");
+  args.add("target", &flags->target, "cpu|tensorrt|common",
+           "of ONNX: the runtimes that a quantized model is for; common: what all of them take");
+}
+
+Destination destination(const std::string& output, const SaveFlags& flags, const std::string& model,
+                        const std::string& params) {
+  const std::filesystem::path path(output);
+  const bool names_file = path.extension() == ".onnx";
+  const std::string format = !flags.format.empty() ? flags.format : names_file ? "onnx" : "paddle";
+  if (names_file && format != "onnx") fail("--format {}: {} is the name of an ONNX model", format, output);
+  Destination result{.directory = path, .options = {.format = format, .opset = flags.opset, .target = flags.target}};
+  if (names_file) {
+    result.directory = path.parent_path().empty() ? "." : path.parent_path();
+    result.options.model_file = path.filename().string();
+  } else if (format == "paddle") {
+    check_saved_names(model, params);
+    result.options.model_file = model;
+    result.options.weights_file = params;
+  } else {
+    result.options.model_file = find_format(format).model_file;
+  }
+  return result;
+}
+
+std::vector<std::filesystem::path> Destination::files() const {
+  std::vector<std::filesystem::path> paths = {directory / options.model_file};
+  if (!options.weights_file.empty()) paths.push_back(directory / options.weights_file);
+  return paths;
 }
 
 void add_runtime_flags(Args& args, RuntimeFlags* flags) {

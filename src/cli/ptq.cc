@@ -30,6 +30,7 @@ namespace fs = std::filesystem;
 struct Options {
   ModelFlags model;
   std::string output;
+  SaveFlags save;
   std::string model_name = "__model__", params_name = "__params__";
   std::string data_dir;
   int batch_size = 10, batch_num = 10, seed = 0;
@@ -289,8 +290,8 @@ int run(Options& options) {
   // Batches come and go in several threads. From their heaps, little of that memory would come back.
   mallopt(M_MMAP_THRESHOLD, 4 << 20);
   if (options.output.empty()) fail("--output_dir is missing: where should the int8 model go?");
-  check_saved_names(options.model_name, options.params_name);
-  check_writable(options.output);
+  const Destination where = destination(options.output, options.save, options.model_name, options.params_name);
+  check_writable(where.directory);
   if (!options.quantize.save_stats.empty())
     check_writable(fs::path(options.quantize.save_stats).parent_path());
   Config config = make_config(options.runtime);
@@ -370,25 +371,29 @@ int run(Options& options) {
     Console().notice(
         fmt::format("what was done to the pictures is not known, so {} does not say it; `octet eval` and "
                     "`octet infer` need --resize-size, --crop-size, --mean and --std",
-                    (fs::path(options.output) / "deploy.yaml").string()));
+                    (where.directory / "deploy.yaml").string()));
 
-  fs::path folder(options.output);
+  const fs::path& folder = where.directory;
   make_directory(folder);
   AtomicFiles files;
-  add_model(files, *quantized->graph(), folder,
-            {.model_file = options.model_name, .weights_file = options.params_name});
-  files.add(folder / "deploy.yaml", write_deploy_yaml(transforms, options.model_name, options.params_name,
-                                                      load_class_names(options.model.path)));
+  add_model(files, *quantized->graph(), folder, where.options);
+  files.add(folder / "deploy.yaml",
+            write_deploy_yaml(transforms, where.options.model_file, where.options.weights_file,
+                              load_class_names(options.model.path)));
   constexpr auto kReplace = nlohmann::json::error_handler_t::replace;  // names may hold anything
   files.add(folder / "ptq_report.json", to_json(report, options).dump(1, ' ', false, kReplace) + "\n");
   files.commit();
   print_report(report, options.worst);
   warn_if_bad(report, options);
-  auto bytes = [](const fs::path& path) { return static_cast<double>(fs::file_size(path)); };
+  double bytes = 0;
+  std::vector<std::string> names;
+  for (const fs::path& path : where.files()) {
+    bytes += static_cast<double>(fs::file_size(path));
+    names.push_back(names.empty() ? path.string() : path.filename().string());
+  }
   const std::size_t skipped = pictures ? pictures->broken().size() : 0;
-  say("{} + {}: {:.2f} MB, calibrated on {} pictures{}, {}; all layers are in {}\n",
-      (folder / options.model_name).string(), options.params_name,
-      (bytes(folder / options.params_name) + bytes(folder / options.model_name)) / 1e6, report.samples,
+  say("{}: {:.2f} MB, calibrated on {} pictures{}, {}; all layers are in {}\n", fmt::join(names, " + "), bytes / 1e6,
+      report.samples,
       skipped > 0 ? fmt::format(" ({} skipped: can't be read)", skipped) : "", judged_on(report),
       (folder / "ptq_report.json").string());
   return 0;
@@ -401,11 +406,14 @@ std::function<int()> declare_ptq(Args& args) {
   QuantizeOptions& q = options->quantize;
   constexpr int kMany = 1 << 20;
   add_model_flags(args, &options->model, "model-path");
+  add_shape_flag(args, &options->model);
   args.group("Output");
-  args.add("output-dir", &options->output, "DIR", "where the int8 model goes").aliases = {
-      "quantize-model-path"};
-  args.add("save-model-filename", &options->model_name, "NAME", "file name of its program");
-  args.add("save-params-filename", &options->params_name, "NAME", "file name of its parameters");
+  args.add("output-dir", &options->output, "DIR_OR_FILE",
+           "where the int8 model goes; a name that ends in .onnx is an ONNX file")
+      .aliases = {"quantize-model-path"};
+  add_save_flags(args, &options->save);
+  args.add("save-model-filename", &options->model_name, "NAME", "its program, in Paddle's format");
+  args.add("save-params-filename", &options->params_name, "NAME", "its parameters, in Paddle's format");
   args.add(
       "onnx-format", &q.onnx_format,
       "write quantize_linear/dequantize_linear and int8 weights; False: Paddle's older fake_quantize ops");
