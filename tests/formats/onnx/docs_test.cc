@@ -14,7 +14,7 @@ namespace {
 
 // The part of docs/onnx.md between two marks, which is made from the tables.
 std::string part_of_page(const std::string& mark) {
-  const std::string page = read_file(source_dir() / "docs/onnx.md");
+  const std::string page = read_file(std::filesystem::path(kSourceDir) / "docs/onnx.md");
   const std::string begin = "<!-- " + mark + " -->\n", end = "<!-- end -->";
   const std::size_t at = page.find(begin);
   if (at == std::string::npos) return "";

@@ -16,9 +16,9 @@ ValueInfo floats(Shape shape) {
 }
 
 TEST(ActivationShapes, KeepTheShapeAndWantFloats) {
-  for (const char* op : {"relu", "sigmoid", "tanh", "exp", "sqrt", "relu6", "leaky_relu", "hard_sigmoid",
-                         "hard_swish", "swish", "gelu", "dropout", "elu", "softplus", "mish", "erf", "log",
-                         "floor", "ceil", "round"}) {
+  for (const char* op : {"relu",         "sigmoid",    "tanh",  "exp",   "sqrt",    "relu6", "leaky_relu",
+                         "hard_sigmoid", "hard_swish", "swish", "gelu",  "dropout", "elu",   "softplus",
+                         "mish",         "erf",        "log",   "floor", "ceil",    "round"}) {
     EXPECT_EQ(infer_shape(op, {floats({U, 3})}), (Shape{U, 3})) << op;
     EXPECT_THAT(error_of([&] {
                   infer_shape(op, {{DType::kInt32, {3}, nullptr}});
