@@ -15,11 +15,14 @@ namespace {
 
 namespace fs = std::filesystem;
 
+const SaveOptions kUsual = {.model_file = "inference.pdmodel", .weights_file = "inference.pdiparams"};
+
 struct Options {
   ModelFlags model;
   std::string output;
-  SaveFlags save;
-  std::string model_name = "inference.pdmodel", params_name = "inference.pdiparams";
+  std::string format = SaveOptions().format;
+  OnnxFlags onnx;
+  std::string model_name = kUsual.model_file, params_name = kUsual.weights_file;
 };
 
 void report(const fs::path& path) {
@@ -58,15 +61,18 @@ bool copy_deploy_yaml(AtomicFiles& files, const ModelPaths& from, const ModelPat
   return true;
 }
 
-int convert(const Options& options) {
-  const Destination to_where = destination(options.output, options.save, options.model_name, options.params_name);
+int convert(Options options) {
+  take_file_name(&options.output, &options.format, &options.model_name);
+  SaveOptions save = saved_files(options.format, options.model_name, options.params_name, kUsual);
+  save.opset = options.onnx.opset;
+  save.target = options.onnx.target;
   ModelPaths from = find_model(options.model.path, options.model.files);
-  const fs::path& directory = to_where.directory;
+  fs::path directory = options.output;
   // Over its own files too: they are replaced whole, while the old ones stay mapped.
   const Model model = Model::load(options.model.path, options.model.files);
   make_directory(directory);
   AtomicFiles files;
-  const ModelPaths to = add_model(files, *model.graph(), directory, to_where.options);
+  const ModelPaths to = add_model(files, *model.graph(), directory, save);
   const bool has_deploy_yaml = copy_deploy_yaml(files, from, to);
   files.commit();
   report(to.model);
@@ -83,17 +89,19 @@ std::function<int()> declare_convert(Args& args) {
   add_shape_flag(args, &options->model);
   args.group("Output");
   args.add("output", &options->output, "DIR_OR_FILE",
-           "the directory to write to, made if need be; or an ONNX file, with a name that ends in .onnx")
+           "the directory to write to, made if need be; or an ONNX file, whose name ends in .onnx")
       .required = true;
-  add_save_flags(args, &options->save);
-  args.add("save-model-filename", &options->model_name, "NAME", "the program's file, in Paddle's format");
-  args.add("save-params-filename", &options->params_name, "NAME", "the parameters' file, in Paddle's format");
+  add_format_flag(args, &options->format);
+  add_onnx_flags(args, &options->onnx);
+  args.add("save-model-filename", &options->model_name, "NAME", "the program's file");
+  args.add("save-params-filename", &options->params_name, "NAME", "the parameters' file");
   args.note(
       "What octet does not change is written as it was read, byte for byte, including ops it doesn't know. A "
       "deploy.yaml beside the model goes along. Files appear whole or not at all.");
   args.example("octet convert --model old_model --output new_model");
+  args.example("octet convert --model old_model --output for_paddle_3 --format paddle3");
   args.example("octet convert --model model.onnx --output paddle_model");
-  args.example("octet convert --model paddle_model --output model.onnx --opset 17");
+  args.example("octet convert --model paddle_model --output model.onnx");
   args.example("octet convert --model new_model --output legacy --save_model_filename __model__ \\");
   args.example("    --save_params_filename __params__");
   return [options] { return convert(*options); };

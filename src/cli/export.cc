@@ -31,7 +31,7 @@ struct Options {
   std::optional<int> num_classes;
   double width = 1.0;
   std::string output;
-  SaveFlags save;
+  std::string format = SaveOptions().format;
   std::string model_name = "inference";
   int img_size = 224;
   bool no_softmax = false;
@@ -80,10 +80,13 @@ Transforms transforms_for(const Options& options, const fs::path& checkpoint) {
 int export_model(const Options& options) {
   models::check_model_name(options.model);
   const fs::path checkpoint = models::find_checkpoint(options.pretrained);
-  const Destination where = destination(options.output, options.save, options.model_name + ".pdmodel",
-                                        options.model_name + ".pdiparams");
-  const fs::path& directory = where.directory;
-  const std::string &program = where.options.model_file, &params = where.options.weights_file;
+  const fs::path directory = options.output;
+  const Format& format = find_format(options.format);
+  const auto named = [&](std::string_view usual) {
+    return options.model_name + fs::path(usual).extension().string();
+  };
+  const std::string program = named(format.model_file);
+  const std::string params = format.weights_file.empty() ? "" : named(format.weights_file);
   const Transforms transforms = transforms_for(options, checkpoint);
   Graph graph = load_network(options, checkpoint);
   models::to_inference(graph,
@@ -91,13 +94,12 @@ int export_model(const Options& options) {
   const std::vector<std::string> class_names = load_class_names(checkpoint);
   make_directory(directory);
   AtomicFiles files;
-  add_model(files, graph, directory, where.options);
+  add_model(files, graph, directory, {options.format, program, params});
   files.add(directory / "deploy.yaml", write_deploy_yaml(transforms, program, params, class_names));
   files.commit();
-  std::vector<fs::path> written = where.files();
-  written.push_back(directory / "deploy.yaml");
-  for (const fs::path& path : written)
-    say("wrote {} ({})\n", printable(path.string()), format_bytes(fs::file_size(path)));
+  for (const std::string& name : {program, params, std::string("deploy.yaml")})
+    if (!name.empty()) say("wrote {} ({})\n", printable((directory / name).string()),
+        format_bytes(fs::file_size(directory / name)));
   return 0;
 }
 
@@ -119,7 +121,7 @@ std::function<int()> declare_export(Args& args) {
   args.group("Output");
   args.add("save-inference-dir", &options->output, "DIR", "the directory to write to; made if need be")
       .required = true;
-  add_save_flags(args, &options->save);
+  add_format_flag(args, &options->format);
   args.add("model-name", &options->model_name, "inference|model", "what the files are called");
   args.add("img-size", &options->img_size, {1, kMaxPictureSide}, "height and width of the model's input");
   args.add("no-softmax", &options->no_softmax, "end in scores, not in probabilities");

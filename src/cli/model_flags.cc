@@ -30,8 +30,8 @@ std::string requested_gpu(const RuntimeFlags& flags) {
 void add_file_flags(Args& args, ModelFlags* flags) {
   args.add(
       "model-filename", &flags->files.model_file, "NAME",
-      "the program's file in the directory; without it inference.pdmodel, model.pdmodel, __model__ or the "
-      "only *.pdmodel");
+      "the program's file in the directory; without it inference.json, inference.pdmodel, model.pdmodel, "
+      "__model__ or the only *.json or *.pdmodel that is one");
   args.add("params-filename", &flags->files.weights_file, "NAME",
            "the parameters' file; without it the one that belongs to the program");
 }
@@ -39,10 +39,20 @@ void add_file_flags(Args& args, ModelFlags* flags) {
 void add_model_flags(Args& args, ModelFlags* flags, const std::string& name) {
   args.group("Model");
   Flag& flag =
-      args.add(name, &flags->path, "MODEL", "a directory with a Paddle or ONNX model, or a model file");
+      args.add(name, &flags->path, "MODEL", "a directory with a Paddle inference model, or a model file");
   flag.aliases = {"model", "model-dir", "model-path"};
   flag.required = true;
   add_file_flags(args, flags);
+}
+
+void add_runtime_flags(Args& args, RuntimeFlags* flags) {
+  args.group("How it runs");
+  args.add("threads", &flags->threads, {1, 1024}, "CPU threads").default_text =
+      "OCTET_NUM_THREADS, or the number of cores";
+  args.add("isa", &flags->isa, "NAME", "which kernels to use; `octet info` lists them").default_text =
+      "the fastest that the CPU has";
+  args.add("ir-optim", &flags->ir_optim, "rewrite the graph to run faster, with the same results");
+  add_device_flags(args, flags);
 }
 
 void take_shapes(Flag& flag, ModelFlags* flags, bool also) {
@@ -63,60 +73,54 @@ void add_shape_flag(Args& args, ModelFlags* flags) {
   };
 }
 
-void add_save_flags(Args& args, SaveFlags* flags) {
-  args.add("format", &flags->format, "paddle|onnx", "the format to write").default_text =
-      "onnx for a name that ends in .onnx, else paddle";
-  args.add("opset", &flags->opset, {0, 99}, "of ONNX; 0: that of a file that did not change, else 17");
+void add_onnx_flags(Args& args, OnnxFlags* flags) {
+  args.add("opset", &flags->opset, {0, 99}, "ONNX: the opset, 13 to 21; 0: as it was read, else 17");
   args.add("target", &flags->target, "cpu|tensorrt|common",
-           "of ONNX: the runtimes that a quantized model is for; common: what all of them take");
+           "ONNX: the runtimes that a quantized model is for; common: what all of them take");
 }
 
-Destination destination(const std::string& output, const SaveFlags& flags, const std::string& model,
-                        const std::string& params) {
-  const std::filesystem::path path(output);
-  const bool names_file = path.extension() == ".onnx";
-  const std::string format = !flags.format.empty() ? flags.format : names_file ? "onnx" : "paddle";
-  if (names_file && format != "onnx") fail("--format {}: {} is the name of an ONNX model", format, output);
-  Destination result{.directory = path, .options = {.format = format, .opset = flags.opset, .target = flags.target}};
-  if (names_file) {
-    result.directory = path.parent_path().empty() ? "." : path.parent_path();
-    result.options.model_file = path.filename().string();
-  } else if (format == "paddle") {
-    check_saved_names(model, params);
-    result.options.model_file = model;
-    result.options.weights_file = params;
-  } else {
-    result.options.model_file = find_format(format).model_file;
+void take_file_name(std::string* output, std::string* format, std::string* model) {
+  const std::filesystem::path path(*output);
+  if (path.extension() != ".onnx") return;
+  if (*format == SaveOptions().format) *format = "onnx";
+  if (*format != "onnx") fail("--format {}: {} is the name of an ONNX model", *format, *output);
+  *model = path.filename().string();
+  *output = path.has_parent_path() ? path.parent_path().string() : ".";
+}
+
+Flag& add_format_flag(Args& args, std::string* format) {
+  std::vector<std::string_view> names, files;
+  for (const Format& row : formats()) {
+    names.push_back(row.name);
+    files.push_back(row.model_file);
   }
-  return result;
+  return args.add("format", format, fmt::format("{}", fmt::join(names, "|")),
+                  fmt::format("the kind of files to write, in this order: {}", fmt::join(files, ", ")));
 }
 
-std::vector<std::filesystem::path> Destination::files() const {
-  std::vector<std::filesystem::path> paths = {directory / options.model_file};
-  if (!options.weights_file.empty()) paths.push_back(directory / options.weights_file);
-  return paths;
-}
-
-void add_runtime_flags(Args& args, RuntimeFlags* flags) {
-  args.group("How it runs");
-  args.add("threads", &flags->threads, {1, 1024}, "CPU threads").default_text =
-      "OCTET_NUM_THREADS, or the number of cores";
-  args.add("isa", &flags->isa, "NAME", "which kernels to use; `octet info` lists them").default_text =
-      "the fastest that the CPU has";
-  args.add("ir-optim", &flags->ir_optim, "rewrite the graph to run faster, with the same results");
-  add_device_flags(args, flags);
-}
-
-void check_saved_names(const std::string& model, const std::string& params) {
+SaveOptions saved_files(const std::string& format, const std::string& model, const std::string& params,
+                        const SaveOptions& usual) {
+  const Format& row = find_format(format);
+  SaveOptions save{format, model, params};
+  if (row.name != SaveOptions().format) {
+    if (model == usual.model_file) save.model_file = row.model_file;
+    if (params == usual.weights_file) save.weights_file = row.weights_file;
+    const std::filesystem::path ending = std::filesystem::path(row.model_file).extension();
+    if (std::filesystem::path(save.model_file).extension() != ending)
+      fail("--save-model-filename: '{}' does not end in {}, by which these files are known", save.model_file,
+           ending.string());
+  }
   const auto check = [](const char* flag, const std::string& name) {
     if (std::filesystem::path(name).filename() != name || name == "." || name == "..")
       fail("{}: '{}' is not the name of a file; give the directory as the output", flag, name);
     if (name == "deploy.yaml" || name == "ptq_report.json")
       fail("{}: '{}' is written as well, with something else in it", flag, name);
   };
-  check("--save-model-filename", model);
-  check("--save-params-filename", params);
-  if (model == params) fail("--save-params-filename: '{}' is the program's name already", params);
+  check("--save-model-filename", save.model_file);
+  check("--save-params-filename", save.weights_file);
+  if (save.model_file == save.weights_file)
+    fail("--save-params-filename: '{}' is the program's name already", save.weights_file);
+  return save;
 }
 
 void add_device_flags(Args& args, RuntimeFlags* flags) {

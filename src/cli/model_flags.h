@@ -1,5 +1,4 @@
 #pragma once
-#include <filesystem>
 #include <optional>
 #include <string>
 #include <vector>
@@ -27,27 +26,22 @@ void add_model_flags(Args& args, ModelFlags* flags, const std::string& name = "m
 void add_shape_flag(Args& args, ModelFlags* flags);
 void take_shapes(Flag& flag, ModelFlags* flags, bool also = false);
 
-// `--format`, `--opset` and `--target`: how a model is written.
-struct SaveFlags {
-  std::string format;
+// `--opset` and `--target`, of ONNX.
+struct OnnxFlags {
   int opset = 0;
   std::string target = "cpu";
 };
-void add_save_flags(Args& args, SaveFlags* flags);
+void add_onnx_flags(Args& args, OnnxFlags* flags);
+// An output that is the name of an ONNX file becomes the directory that it is in.
+void take_file_name(std::string* output, std::string* format, std::string* model);
 
-// Where a model goes: a directory, or with a name that ends in .onnx that file. `model` and `params` are what its
-// files are called in Paddle's format.
-struct Destination {
-  std::filesystem::path directory;
-  SaveOptions options;
-  std::vector<std::filesystem::path> files() const;  // of the model
-};
-Destination destination(const std::string& output, const SaveFlags& flags, const std::string& model,
-                        const std::string& params);
-
-// Names for the two files of a model that is to be saved: an Error when they are paths, the same, or taken by
-// what is written beside them.
-void check_saved_names(const std::string& model, const std::string& params);
+// `--format`: as which files the model is saved.
+Flag& add_format_flag(Args& args, std::string* format);
+// The files of a model that is to be saved: `usual` (Paddle's names, unless the user gave others) or, for
+// another format, those that it usually has. An Error when the names are paths, the same, taken by what is
+// written beside them, or not such that the format's programs find them.
+SaveOptions saved_files(const std::string& format, const std::string& model, const std::string& params,
+                        const SaveOptions& usual);
 
 struct RuntimeFlags {
   std::optional<int> threads;

@@ -27,11 +27,14 @@ namespace {
 
 namespace fs = std::filesystem;
 
+const SaveOptions kUsual = {.model_file = "__model__", .weights_file = "__params__"};
+
 struct Options {
   ModelFlags model;
   std::string output;
-  SaveFlags save;
-  std::string model_name = "__model__", params_name = "__params__";
+  std::string format = SaveOptions().format;
+  OnnxFlags onnx;
+  std::string model_name = kUsual.model_file, params_name = kUsual.weights_file;
   std::string data_dir;
   int batch_size = 10, batch_num = 10, seed = 0;
   PreprocessFlags preprocess;
@@ -290,8 +293,11 @@ int run(Options& options) {
   // Batches come and go in several threads. From their heaps, little of that memory would come back.
   mallopt(M_MMAP_THRESHOLD, 4 << 20);
   if (options.output.empty()) fail("--output_dir is missing: where should the int8 model go?");
-  const Destination where = destination(options.output, options.save, options.model_name, options.params_name);
-  check_writable(where.directory);
+  take_file_name(&options.output, &options.format, &options.model_name);
+  SaveOptions save = saved_files(options.format, options.model_name, options.params_name, kUsual);
+  save.opset = options.onnx.opset;
+  save.target = options.onnx.target;
+  check_writable(options.output);
   if (!options.quantize.save_stats.empty())
     check_writable(fs::path(options.quantize.save_stats).parent_path());
   Config config = make_config(options.runtime);
@@ -371,15 +377,14 @@ int run(Options& options) {
     Console().notice(
         fmt::format("what was done to the pictures is not known, so {} does not say it; `octet eval` and "
                     "`octet infer` need --resize-size, --crop-size, --mean and --std",
-                    (where.directory / "deploy.yaml").string()));
+                    (fs::path(options.output) / "deploy.yaml").string()));
 
-  const fs::path& folder = where.directory;
+  fs::path folder(options.output);
   make_directory(folder);
   AtomicFiles files;
-  add_model(files, *quantized->graph(), folder, where.options);
-  files.add(folder / "deploy.yaml",
-            write_deploy_yaml(transforms, where.options.model_file, where.options.weights_file,
-                              load_class_names(options.model.path)));
+  add_model(files, *quantized->graph(), folder, save);
+  files.add(folder / "deploy.yaml", write_deploy_yaml(transforms, save.model_file, save.weights_file,
+                                                      load_class_names(options.model.path)));
   constexpr auto kReplace = nlohmann::json::error_handler_t::replace;  // names may hold anything
   files.add(folder / "ptq_report.json", to_json(report, options).dump(1, ' ', false, kReplace) + "\n");
   files.commit();
@@ -387,9 +392,10 @@ int run(Options& options) {
   warn_if_bad(report, options);
   double bytes = 0;
   std::vector<std::string> names;
-  for (const fs::path& path : where.files()) {
-    bytes += static_cast<double>(fs::file_size(path));
-    names.push_back(names.empty() ? path.string() : path.filename().string());
+  for (const std::string& name : {save.model_file, save.weights_file}) {
+    if (name.empty()) continue;  // ONNX has one file
+    bytes += static_cast<double>(fs::file_size(folder / name));
+    names.push_back(names.empty() ? (folder / name).string() : name);
   }
   const std::size_t skipped = pictures ? pictures->broken().size() : 0;
   say("{}: {:.2f} MB, calibrated on {} pictures{}, {}; all layers are in {}\n", fmt::join(names, " + "), bytes / 1e6,
@@ -408,12 +414,12 @@ std::function<int()> declare_ptq(Args& args) {
   add_model_flags(args, &options->model, "model-path");
   add_shape_flag(args, &options->model);
   args.group("Output");
-  args.add("output-dir", &options->output, "DIR_OR_FILE",
-           "where the int8 model goes; a name that ends in .onnx is an ONNX file")
-      .aliases = {"quantize-model-path"};
-  add_save_flags(args, &options->save);
-  args.add("save-model-filename", &options->model_name, "NAME", "its program, in Paddle's format");
-  args.add("save-params-filename", &options->params_name, "NAME", "its parameters, in Paddle's format");
+  args.add("output-dir", &options->output, "DIR", "where the int8 model goes").aliases = {
+      "quantize-model-path"};
+  add_format_flag(args, &options->format);
+  add_onnx_flags(args, &options->onnx);
+  args.add("save-model-filename", &options->model_name, "NAME", "file name of its program");
+  args.add("save-params-filename", &options->params_name, "NAME", "file name of its parameters");
   args.add(
       "onnx-format", &q.onnx_format,
       "write quantize_linear/dequantize_linear and int8 weights; False: Paddle's older fake_quantize ops");
