@@ -85,7 +85,8 @@ int export_model(const Options& options) {
   const auto named = [&](std::string_view usual) {
     return options.model_name + fs::path(usual).extension().string();
   };
-  const std::string program = named(format.model_file), params = named(format.weights_file);
+  const std::string program = named(format.model_file);
+  const std::string params = format.weights_file.empty() ? "" : named(format.weights_file);
   const Transforms transforms = transforms_for(options, checkpoint);
   Graph graph = load_network(options, checkpoint);
   models::to_inference(graph,
@@ -97,8 +98,9 @@ int export_model(const Options& options) {
   files.add(directory / "deploy.yaml", write_deploy_yaml(transforms, program, params, class_names));
   files.commit();
   for (const std::string& name : {program, params, std::string("deploy.yaml")})
-    say("wrote {} ({})\n", printable((directory / name).string()),
-        format_bytes(fs::file_size(directory / name)));
+    if (!name.empty())
+      say("wrote {} ({})\n", printable((directory / name).string()),
+          format_bytes(fs::file_size(directory / name)));
   return 0;
 }
 

@@ -262,6 +262,7 @@ std::function<int()> declare_infer(Args& args) {
   auto options = std::make_shared<Options>();
   constexpr int kMaxCount = 1 << 20;
   add_model_flags(args, &options->model, "model-dir");
+  add_shape_flag(args, &options->model);
   args.group("Pictures");
   args.add("img-path", &options->img_path, "FILE_OR_DIR",
            "a JPEG, PNG, WebP or BMP picture, or a folder of pictures, which may have subfolders");

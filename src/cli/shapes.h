@@ -1,4 +1,5 @@
 #pragma once
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,7 @@ struct NamedShape {
 
 // [NAME=]1x3x224x224, as --input takes it.
 NamedShape parse_shape(const std::string& word);
+std::optional<NamedShape> find_shape(const std::string& word);  // nothing: it is something else
 
 // Shapes for the model's inputs: by name, then in their order, then what is declared, with a picture of a
 // usual size where only a run decides.

@@ -31,19 +31,6 @@ MaybeInts sliced(const Node& node, ops::Inputs inputs, const MaybeInts& x, std::
   return values;
 }
 
-// Elements of a vector by constant indices.
-MaybeInts gathered(ops::Inputs inputs, const MaybeInts& x, std::size_t count) {
-  const Tensor* indices = inputs[1]->data;
-  if (inputs[0]->shape.size() != 1 || !indices) return MaybeInts(count);
-  MaybeInts values;
-  for (std::int64_t i : to_int64s(*indices)) {
-    if (i < 0) i += static_cast<std::int64_t>(x.size());
-    bool inside = i >= 0 && i < static_cast<std::int64_t>(x.size());
-    values.push_back(inside ? x[static_cast<std::size_t>(i)] : MaybeInt());
-  }
-  return values;
-}
-
 // One number by two; nothing when it is not defined or does not fit.
 MaybeInt combine(std::string_view op, MaybeInt a, MaybeInt b) {
   if (!a || !b) return {};
@@ -134,8 +121,6 @@ std::optional<MaybeInts> shape_values(const Node& node, ops::Inputs inputs,
     return std::nullopt;
   } else if (op == "slice") {
     result = sliced(node, inputs, *values[0], count);
-  } else if (op == "gather") {
-    result = gathered(inputs, *values[0], count);
   } else if (op == "scale" && !ops::input_at(inputs, 1)) {
     result = scaled(node, *values[0]);
   } else if (op == "gather") {
