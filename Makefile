@@ -7,7 +7,7 @@ BUILD = cmake --build -j $(JOBS) --preset
 CONFIGURE = cmake --preset release --log-level=WARNING -DOCTET_LIBTORCH=$$(tools/setup --libtorch)
 TEST_OPTIONS = -DOCTET_PYTHON=$$(tools/setup --python) -DOCTET_FUZZ_BUILD=$(CURDIR)/build/fuzz
 
-.PHONY: help setup build cuda test test-tipc quickstart read-page bench bench-peers bench-accuracy bench-ocr bench-train format lint asan tsan neon fuzz install clean
+.PHONY: help setup build cuda test test-tipc quickstart read-page bench bench-peers bench-accuracy bench-ocr bench-train bench-infer format lint asan tsan neon fuzz install clean
 
 help:
 	@sed -n 's/^## //p' $(MAKEFILE_LIST)
@@ -72,6 +72,10 @@ bench-ocr:
 ## make bench-train  how fast octet trains, beside PyTorch and Paddle; writes bench/results/train.md
 bench-train:
 	@bench/train/run $(TRAIN)
+
+## make bench-infer  how many pictures a second octet classifies, beside ONNX Runtime + Pillow; writes bench/results/infer.md
+bench-infer:
+	@bench/infer/run $(if $(PICTURES),--pictures $(PICTURES)) $(INFER)
 
 ## make format       clang-format on every source
 format: setup

@@ -27,7 +27,7 @@ set(octet_cmake_dir ${CMAKE_INSTALL_LIBDIR}/cmake/octet)
 configure_package_config_file(cmake/octetConfig.cmake.in octetConfig.cmake INSTALL_DESTINATION ${octet_cmake_dir})
 write_basic_package_version_file(octetConfigVersion.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${CMAKE_BINARY_DIR}/octetConfig.cmake ${CMAKE_BINARY_DIR}/octetConfigVersion.cmake
-  DESTINATION ${octet_cmake_dir})
+  cmake/FindWebP.cmake DESTINATION ${octet_cmake_dir})
 install(EXPORT octetTargets NAMESPACE octet:: DESTINATION ${octet_cmake_dir})
 install(EXPORT octetVisionTargets NAMESPACE octet:: DESTINATION ${octet_cmake_dir})
 

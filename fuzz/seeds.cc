@@ -101,6 +101,18 @@ Inputs pngs() {
                      {PNG_COLOR_TYPE_PALETTE, 2, false, {{1, 2, 3}, {4, 5, 6}, {7, 8, 9}, {0, 0, 0}}})};
 }
 
+Inputs webps() {
+  const Image image = test_image(17, 9);
+  return {encode_webp(image, false), encode_webp(image, true)};
+}
+
+Inputs bmps() {
+  const std::string rows(64, 'x');
+  return {encode_bmp(5, -3, rows), encode_bmp(4, 4, rows, {.bits = 8, .palette = {{1, 2, 3}, {4, 5, 6}}}),
+          encode_bmp(2, 2, rows, {.bits = 16, .compression = 3, .masks = {0xf800, 0x7e0, 0x1f}}),
+          encode_bmp(4, 4, rows, {.bits = 32})};
+}
+
 Inputs yamls() {
   return {
       "Deploy:\n  model: inference.pdmodel\n  transforms:\n    - type: ResizeShort\n      size: 256\n"
@@ -144,6 +156,8 @@ constexpr Row kRows[] = {{"npy_fuzz", npy},
                          {"pdmodel_fuzz", models},
                          {"jpeg_fuzz", jpegs},
                          {"png_fuzz", pngs},
+                         {"webp_fuzz", webps},
+                         {"bmp_fuzz", bmps},
                          {"deploy_yaml_fuzz", yamls},
                          {"list_fuzz", lists},
                          {"idx_fuzz", idx},

@@ -7,7 +7,11 @@ namespace octet::cli {
 ModelRunner::ModelRunner(const ModelFlags& model, const Config& config, ThreadPool& pool)
     : path_(model.path),
       model_(Model::load(model.path, model.files)),
-      session_(prepare(*model_.graph(), execute_options(config)), pool) {}
+      executable_(prepare(*model_.graph(), execute_options(config))),
+      session_(executable_, pool) {}
+
+ModelRunner::ModelRunner(const ModelRunner& other, ThreadPool& pool)
+    : path_(other.path_), model_(other.model_), executable_(other.executable_), session_(executable_, pool) {}
 
 std::vector<Tensor> ModelRunner::run(const std::vector<Tensor>& inputs) {
   std::vector<Tensor> outputs = session_.run(inputs);

@@ -12,6 +12,8 @@ namespace octet::cli {
 class ModelRunner {
  public:
   ModelRunner(const ModelFlags& model, const Config& config, ThreadPool& pool);  // `pool` must outlive it
+  // The same model on other threads, which can run at the same time. They share the weights.
+  ModelRunner(const ModelRunner& other, ThreadPool& pool);
 
   // The outputs, which the next run overwrites.
   std::vector<Tensor> run(const std::vector<Tensor>& inputs);
@@ -19,11 +21,13 @@ class ModelRunner {
   const std::string& path() const { return path_; }
   const Model& model() const { return model_; }
   const char* precision() const { return model_.is_quantized() ? "int8" : "fp32"; }
+  std::size_t arena_bytes() const { return session_.arena_bytes(); }  // of activations, after the first run
   std::size_t peak_bytes() const { return peak_bytes_; }  // of inputs, outputs and the memory plan
 
  private:
   std::string path_;
   Model model_;
+  std::shared_ptr<const Executable> executable_;
   Session session_;
   std::size_t peak_bytes_ = 0;
 };

@@ -16,6 +16,9 @@ class PictureModel : public ModelRunner {
  public:
   PictureModel(const ModelFlags& model, const Config& config, const Task& task, ThreadPool& pool);
 
+  // The same model on other threads, which can run at the same time.
+  PictureModel(const PictureModel& other, ThreadPool& pool) : ModelRunner(other, pool), task_(other.task_) {}
+
   // The output for pixels [N, 3, H, W], which is what the task takes. The next run overwrites it.
   Tensor run(const Tensor& pixels);
 

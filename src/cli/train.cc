@@ -38,13 +38,13 @@ void add_network_flags(Args& args, TrainFlags* flags) {
   Flag& size = args.add("img-size", &flags->img_size, {8, 4096}, "height and width of the input");
   size.default_text = "224";
   size.path = "model.img_size";
-  args.add("width", &train.width, "multiplies the channels of every layer").path = "model.width";
+  args.add("width", &train.width, "channel multiplier of every layer").path = "model.width";
   args.add("pretrained", &train.pretrained, "FILE_OR_DIR",
            "start from the weights of this checkpoint: a file, a prefix without .pdparams, or a folder")
       .path = "model.pretrained";
   args.add("resume", &train.resume, "FILE_OR_DIR",
-           "go on with this run exactly where it was, by its recipe.yaml: a prefix, or a folder, which means "
-           "its latest.*")
+           "continue this run exactly where it stopped, with its recipe.yaml: a prefix, or a folder, whose "
+           "latest.* is taken")
       .path = "resume";
   Flag& start = args.add("start-epoch", &flags->start_epoch, {0, 1 << 20}, "count epochs from this one");
   start.default_text = "0, or where the resumed run was";
@@ -80,27 +80,30 @@ void add_data_flags(Args& args, TrainFlags* flags) {
   add_transforms(args, "val_dataset.transforms", &train.val_transforms, /*random_allowed=*/false,
                  "and before it is evaluated on or deployed");
   args.add("balanced-sampling", &train.balanced_sampling,
-           "all classes come equally often, whatever the number of their pictures")
+           "show all classes equally often, however many pictures each has")
       .path = "balanced_sampling";
-  args.add("mixup", &train.mixup, "mix each picture with another one, by shares of Beta(X, X); 0: don't")
+  args.add("mixup", &train.mixup,
+           "mixup: blend each picture with another one, weighted by Beta(X, X); 0: off")
       .path = "mixup";
   args.add("cutmix", &train.cutmix,
-           "put a rectangle of another picture into each, of shares of Beta(X, X); 0: don't; with --mixup "
-           "as well, every other batch")
+           "CutMix: paste a rectangle of another picture into each, its area from Beta(X, X); 0: off; with "
+           "--mixup, they take turns by batch")
       .path = "cutmix";
   TrainingPictures& pictures = flags->pictures;
   args.add("crop-pad", &pictures.pad, {0, 1024},
            "random crops of the padded picture, with this many pixels of padding, in place of crops of "
            "random size; for small pictures");
-  args.add("interpolation", &flags->interpolation, "bilinear|bicubic|nearest", "how pictures are scaled")
+  args.add("interpolation", &flags->interpolation, "bilinear|bicubic|nearest|opencv",
+           "how pictures are scaled")
       .default_text = "bilinear";
   args.add("flip", &pictures.flip, "mirror every other picture");
   args.add("color-jitter", &pictures.color_jitter,
            "change brightness, contrast and saturation by up to this share");
   args.add("auto-augment", &pictures.auto_augment, "AutoAugment, with its policy for ImageNet");
-  args.add("random-erase", &pictures.random_erase, "how often a random rectangle is erased, from 0 to 1");
-  args.add("mean", &flags->mean, "subtracted from pixels between 0 and 1").default_text = "0.485,0.456,0.406";
-  args.add("std", &flags->std, "divided by after that").default_text = "0.229,0.224,0.225";
+  args.add("random-erase", &pictures.random_erase, "probability that a random rectangle is erased");
+  args.add("mean", &flags->mean, "subtracted from the pixels, which are between 0 and 1").default_text =
+      "0.485,0.456,0.406";
+  args.add("std", &flags->std, "what the result is divided by").default_text = "0.229,0.224,0.225";
 }
 
 void add_schedule_flags(Args& args, train::TrainOptions& train) {
@@ -118,14 +121,14 @@ void add_schedule_flags(Args& args, train::TrainOptions& train) {
   schedule.path = "lr_scheduler.type";
   schedule.other_paths = {"learning_rate.decay.type"};
   schedule.synonyms = {{"PolynomialDecay", "poly"}};
-  args.add("lr-step-size", &train.lr_step_size, {1, 1 << 20}, "step: it falls every so many epochs").path =
+  args.add("lr-step-size", &train.lr_step_size, {1, 1 << 20}, "step: epochs between drops").path =
       "lr_scheduler.step_size";
-  args.add("lr-gamma", &train.lr_gamma, "step: by this factor").path = "lr_scheduler.gamma";
+  args.add("lr-gamma", &train.lr_gamma, "step: factor of each drop").path = "lr_scheduler.gamma";
   args.add("lr_scheduler.power", &train.lr_power, "poly: of what is left of the run").other_paths = {
       "learning_rate.decay.power"};
   args.add("lr_scheduler.end_lr", &train.lr_end, "poly: the learning rate at the end").other_paths = {
       "learning_rate.decay.end_lr"};
-  args.add("warmup-epochs", &train.warmup_epochs, "the learning rate grows from 0 for so long").path =
+  args.add("warmup-epochs", &train.warmup_epochs, "epochs over which the learning rate grows from 0").path =
       "lr_scheduler.warmup_epochs";
   args.add("lr_scheduler.warmup_iters", &train.warmup_iters, {0, 1 << 30},
            "the same in iterations, from warmup_start_lr");
@@ -160,10 +163,10 @@ void add_class_weights(Args& args, train::TrainOptions& train) {
 void add_training_flags(Args& args, TrainFlags* flags) {
   train::TrainOptions& train = flags->train;
   args.group("Training");
-  Flag& batch = args.add("batch-size", &train.batch_size, {1, 1 << 20}, "pictures a step, in each process");
+  Flag& batch = args.add("batch-size", &train.batch_size, {1, 1 << 20}, "pictures per step, in each process");
   batch.aliases = {"b"};
   batch.path = "batch_size";
-  args.add("epochs", &train.epochs, {0, 1 << 20}, "how often to go through the data").path = "epochs";
+  args.add("epochs", &train.epochs, {0, 1 << 20}, "how many times to go through the data").path = "epochs";
   Flag& iters = args.add("iters", &train.iters, {0, 1 << 30}, "how many steps, in place of epochs");
   iters.default_text = "";
   iters.path = "iters";
@@ -172,7 +175,7 @@ void add_training_flags(Args& args, TrainFlags* flags) {
   opt.synonyms = {{"Momentum", "sgd"}, {"RMSProp", "rmsprop"}, {"AdamW", "adamw"}};
   add_schedule_flags(args, train);
   Flag& accumulate = args.add("accumulate", &train.accumulate, {1, 1 << 20},
-                              "batches of one step of the optimiser, for large batches in little memory");
+                              "batches per optimiser step: large batches in little memory");
   accumulate.path = "accumulate";
   args.add("clip-grad-norm", &train.clip_grad_norm, "scale gradients down to this norm; 0: don't").path =
       "clip_grad_norm";
@@ -180,14 +183,14 @@ void add_training_flags(Args& args, TrainFlags* flags) {
            "parameters that stay as they are, with the statistics of their batch norms")
       .path = "freeze";
   args.add("use-ema", &train.use_ema, "evaluate and save moving averages of the weights").path = "use_ema";
-  Flag& decay = args.add("ema-decay", &train.ema_decay, "what an average keeps of itself in a step");
+  Flag& decay = args.add("ema-decay", &train.ema_decay, "how much of the average stays after each step");
   decay.path = "ema_decay";
   decay.below = 1;
   Flag& early = args.add("early-stop-intervals", &train.early_stop_intervals, {0, 1 << 20},
-                         "stop after so many epochs without a better result; 0: never");
+                         "stop after N epochs without a better result; 0: never");
   early.path = "early_stop_intervals";
   Flag& smoothing = args.add("label-smoothing", &train.label_smoothing,
-                             "share of the target that goes to all classes alike");
+                             "share of the target that is spread over all classes");
   smoothing.path = "loss.types.0.label_smoothing";
   smoothing.below = 1;
   add_class_weights(args, train);
@@ -199,7 +202,7 @@ void add_training_flags(Args& args, TrainFlags* flags) {
   Flag& dtype = args.add("amp-dtype", &train.amp_dtype, "bfloat16|float16", "the 16 bits");
   dtype.default_text = "bfloat16 on the CPU, float16 on a GPU";
   dtype.path = "amp.dtype";
-  args.add("seed", &flags->seed, {0, 1 << 30}, "of all that is random").path = "seed";
+  args.add("seed", &flags->seed, {0, 1 << 30}, "seed for everything random").path = "seed";
 
   args.group("Quantization");
   args.add("pact-quant", &flags->quant.options.enabled,
@@ -224,10 +227,11 @@ void add_output_flags(Args& args, TrainFlags* flags) {
       "sync_bn";
 
   args.group("Output");
-  args.add("output-dir", &train.output_dir, "DIR", "checkpoints go there").path = "output_dir";
+  args.add("output-dir", &train.output_dir, "DIR", "where checkpoints go").path = "output_dir";
   args.add("names", &train.names, "reference|paddle.vision", "names of the parameters in checkpoints").path =
       "names";
-  args.add("print-freq", &train.print_freq, {1, 1 << 20}, "a line every so many steps").path = "print_freq";
+  args.add("print-freq", &train.print_freq, {1, 1 << 20}, "steps between lines of the log").path =
+      "print_freq";
   args.add("per-class", &train.per_class, "with --test-only: a table of the classes as well").path =
       "per_class";
   args.add("use-vdl", &train.use_vdl, "write a log for VisualDL, vdlrecords.*.log, too").path = "use_vdl";

@@ -207,10 +207,9 @@ Dataset from_folder(const fs::path& path, std::string_view split) {
   if (!folder.pictures.empty()) return from_pictures(std::move(folder.pictures));
   if (!folder.arrays.empty()) return from_arrays(folder.arrays);
   fail(
-      "{}: no pictures (*.jpg, *.jpeg, *.png) or arrays (*.npy) in this folder or the {} below it; octet "
-      "takes a "
+      "{}: no pictures ({}) or arrays (*.npy) in this folder or the {} below it; octet takes a "
       "folder with one folder per class, {}_list.txt, or a folder of pictures",
-      path.string(), folder.folders.size(), split);
+      path.string(), kPictureNames, folder.folders.size(), split);
 }
 
 }  // namespace
@@ -256,9 +255,9 @@ void check_same_classes(const Dataset& train, const Dataset& val) {
 
 void check_trainable(const Dataset& dataset) {
   if (!dataset.empty_folders.empty())
-    fail("class folder {} holds no pictures (*.jpg, *.jpeg, *.png); {} of {} class folders {} empty",
-         dataset.empty_folders.front().string(), dataset.empty_folders.size(), dataset.classes.size(),
-         dataset.empty_folders.size() == 1 ? "is" : "are");
+    fail("class folder {} holds no pictures ({}); {} of {} class folders {} empty",
+         dataset.empty_folders.front().string(), kPictureNames, dataset.empty_folders.size(),
+         dataset.classes.size(), dataset.empty_folders.size() == 1 ? "is" : "are");
   if (dataset.entries.empty()) fail("there are no pictures to train on");
   const std::string first = dataset.entries.front().path.string();
   if (!dataset.has_labels())
@@ -276,8 +275,8 @@ std::string problem_with(const Entry& entry, const Error& error) {
 Dataset read_list(std::string_view text, const fs::path& list) {
   constexpr std::size_t kMaxLine = 4096;
   if (text.find('\0') != std::string_view::npos)
-    fail("{}: neither a picture (*.jpg, *.jpeg, *.png) nor an array (*.npy) nor a list of pictures",
-         list.string());
+    fail("{}: neither a picture ({}) nor an array (*.npy) nor a list of pictures", list.string(),
+         kPictureNames);
   Dataset dataset;
   std::int64_t number = 0;
   for (std::size_t at = text.starts_with("\xef\xbb\xbf") ? 3 : 0, end; at < text.size(); at = end + 1) {

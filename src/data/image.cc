@@ -10,8 +10,28 @@ namespace fs = std::filesystem;
 
 namespace {
 
-bool starts_with(Bytes bytes, std::string_view magic) {
-  return as_text(bytes.first(std::min(bytes.size(), magic.size()))) == magic;
+// A kind of picture, known by its first bytes: what is between `begin` and, eight bytes into the file, `then`
+// does not matter.
+struct Format {
+  std::string_view begin;
+  std::string_view then;
+  std::vector<std::string_view> extensions;
+  Image (*decode)(Bytes bytes, const std::string& name);
+};
+
+// A new kind gets a row here; image.h has its decoder and kPictureNames.
+const std::vector<Format>& formats() {
+  static const std::vector<Format> rows = {{"\xff\xd8\xff", "", {".jpg", ".jpeg"}, decode_jpeg},
+                                           {"\x89PNG\r\n\x1a\n", "", {".png"}, decode_png},
+                                           {"RIFF", "WEBP", {".webp"}, decode_webp},
+                                           {"BM", "", {".bmp"}, decode_bmp}};
+  return rows;
+}
+
+bool is_of(const Format& format, Bytes bytes) {
+  const std::string_view text = as_text(bytes);
+  return text.starts_with(format.begin) &&
+         (format.then.empty() || text.substr(std::min<std::size_t>(text.size(), 8)).starts_with(format.then));
 }
 
 // The first bytes for a message: what can be printed as it is, the rest as \xNN.
@@ -30,10 +50,26 @@ std::string first_bytes(Bytes bytes) {
 }  // namespace
 
 Image decode_image(Bytes bytes, const std::string& name) {
-  if (starts_with(bytes, "\xff\xd8\xff")) return decode_jpeg(bytes, name);
-  if (starts_with(bytes, "\x89PNG\r\n\x1a\n")) return decode_png(bytes, name);
-  if (bytes.empty()) fail("{}: not a JPEG or PNG picture (the file is empty)", name);
-  fail("{}: not a JPEG or PNG picture (starts with '{}')", name, first_bytes(bytes));
+  for (const Format& format : formats())
+    if (is_of(format, bytes)) return format.decode(bytes, name);
+  fail("{}: not a JPEG, PNG, WebP or BMP picture ({})", name,
+       bytes.empty() ? "the file is empty" : fmt::format("starts with '{}'", first_bytes(bytes)));
+}
+
+void check_pixel_count(std::int64_t width, std::int64_t height, const std::string& name) {
+  if (width > kMaxImagePixels || height > kMaxImagePixels || width * height > kMaxImagePixels)
+    fail("{}: {}x{} pixels, more than the {} million that octet reads", name, width, height,
+         kMaxImagePixels / 1000000);
+}
+
+void check_decoder_memory(std::int64_t memory, const char* kind, std::int64_t width, std::int64_t height,
+                          std::int64_t file_size, const std::string& name) {
+  constexpr std::int64_t kAlways = 128 << 20, kPerByte = 64;
+  if (memory / kPerByte > kAlways / kPerByte + file_size)
+    fail(
+        "{}: {} picture of {}x{} pixels takes {} MB to decode, too much for a file of {} bytes; save it as "
+        "PNG",
+        name, kind, width, height, memory >> 20, file_size);
 }
 
 Image load_image(const fs::path& path) {
@@ -44,7 +80,9 @@ Image load_image(const fs::path& path) {
 bool is_picture_name(const fs::path& path) {
   std::string extension = path.extension().string();
   for (char& c : extension) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return extension == ".jpg" || extension == ".jpeg" || extension == ".png";
+  return std::ranges::any_of(formats(), [&](const Format& format) {
+    return std::ranges::find(format.extensions, extension) != format.extensions.end();
+  });
 }
 
 std::vector<fs::path> list_images(const fs::path& path) {
@@ -62,7 +100,7 @@ std::vector<fs::path> list_images(const fs::path& path) {
       paths.push_back(it->path());
   }
   if (error) fail("{}: cannot read the folder: {}", path.string(), error.message());
-  if (paths.empty()) fail("{}: no pictures (*.jpg, *.jpeg, *.png) in this folder or below", path.string());
+  if (paths.empty()) fail("{}: no pictures ({}) in this folder or below", path.string(), kPictureNames);
   std::sort(paths.begin(), paths.end());
   return paths;
 }

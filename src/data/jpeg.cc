@@ -25,11 +25,9 @@ struct Reader {
   char message[JMSG_LENGTH_MAX];
 };
 
-// More scans than any encoder writes: a small progressive file can ask for endless passes over a large
-// picture. 500 is where libjpeg-turbo's own tools and fuzzers stop.
-constexpr int kMaxScans = 500;
-// The coefficients of a progressive picture of kMaxImagePixels in 4:2:0 take half of this.
-constexpr long kMaxMemory = 1L << 30;
+// More scans than any encoder writes (ten are usual): a small progressive
+// file can ask for endless passes over a large picture.
+constexpr int kMaxScans = 64;
 // A Huffman-coded block takes at least one bit, so a byte holds at most eight blocks of 8x8 pixels.
 constexpr std::int64_t kMaxPixelsPerByte = 512;
 
@@ -78,13 +76,20 @@ bool read_header(Reader* reader, const JOCTET* data, std::size_t size) {
   reader->errors.emit_message = on_warning;
   if (setjmp(reader->escape)) return false;
   jpeg_create_decompress(&reader->info);
-  reader->info.mem->max_memory_to_use = kMaxMemory;
   reader->source = {data, size, do_nothing, on_end, skip, jpeg_resync_to_restart, do_nothing};
   reader->info.src = &reader->source;
   reader->progress.progress_monitor = on_progress;
   reader->info.progress = &reader->progress;
   jpeg_read_header(&reader->info, TRUE);
   return true;
+}
+
+// Where a picture comes in several scans, all of its coefficients are kept until the last one.
+std::int64_t coefficient_bytes(const jpeg_decompress_struct& info) {
+  std::int64_t blocks = 0;
+  for (int i = 0; i < info.num_components; ++i)
+    blocks += std::int64_t{info.comp_info[i].width_in_blocks} * info.comp_info[i].height_in_blocks;
+  return blocks * static_cast<std::int64_t>(sizeof(JBLOCK));
 }
 
 // Adobe's CMYK: stored inverted, so that 255 is no ink.
@@ -180,14 +185,15 @@ Image decode_jpeg(Bytes bytes, const std::string& name) {
 
   const auto& info = reader.info;
   const std::int64_t pixels = std::int64_t{info.image_width} * info.image_height;
-  if (pixels > kMaxImagePixels)
-    fail("{}: {}x{} pixels, more than the {} million that octet reads", name, info.image_width,
-         info.image_height, kMaxImagePixels / 1000000);
+  check_pixel_count(info.image_width, info.image_height, name);
   if (pixels / kMaxPixelsPerByte > static_cast<std::int64_t>(bytes.size()))
     fail("{}: broken JPEG picture: {} bytes are too few for {}x{} pixels", name, bytes.size(),
          info.image_width, info.image_height);
   if (info.num_components != 1 && info.num_components != 3 && info.num_components != 4)
     fail("{}: a JPEG picture of {} channels is neither gray, color nor CMYK", name, info.num_components);
+  if (jpeg_has_multiple_scans(&reader.info))
+    check_decoder_memory(coefficient_bytes(info), "a progressive JPEG", info.image_width, info.image_height,
+                         static_cast<std::int64_t>(bytes.size()), name);
 
   Image image;
   image.width = static_cast<int>(info.image_width);

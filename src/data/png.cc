@@ -132,9 +132,7 @@ Image decode_png(Bytes bytes, const std::string& name) {
   const png_uint_32 width = png_get_image_width(reader.png, reader.info);
   const png_uint_32 height = png_get_image_height(reader.png, reader.info);
   const std::int64_t pixels = std::int64_t{width} * height;
-  if (pixels > kMaxImagePixels)
-    fail("{}: {}x{} pixels, more than the {} million that octet reads", name, width, height,
-         kMaxImagePixels / 1000000);
+  check_pixel_count(width, height, name);
   const auto raw_bytes = static_cast<std::int64_t>(png_get_rowbytes(reader.png, reader.info)) * height;
   if (raw_bytes / kMaxInflation > static_cast<std::int64_t>(bytes.size()))
     fail("{}: broken PNG picture: {} bytes are too few for {}x{} pixels", name, bytes.size(), width, height);

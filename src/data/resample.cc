@@ -5,14 +5,11 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "data/resample_pillow.h"
 
-// Two families of arithmetic, each reproduced to the bit:
-// - Pillow (https://pillow.readthedocs.io, "Filters"): separable convolution whose filter is stretched by the
-// ratio when
-//   shrinking; weights in fixed point with 22 fraction bits; columns first, rounded to 8 bits, then rows.
-// - OpenCV's INTER_LINEAR on 8-bit pictures: two taps a direction; weights with 11 fraction bits; the
-// columns' sums
-//   are kept in full and the rows drop bits in the way of the library's 16-bit vector multiplications.
+// OpenCV's INTER_LINEAR on 8-bit pictures, reproduced to the bit: two taps a direction; weights with 11
+// fraction bits; the columns' sums are kept in full, and the rows drop bits in the way of the library's
+// 16-bit vector multiplications. Pillow's filters are in resample_pillow.cc.
 
 namespace octet {
 
@@ -29,123 +26,7 @@ std::size_t index(int i) {
   return static_cast<std::size_t>(i);
 }
 
-// Pillow.
-
-constexpr int kPillowBits = 22;
-
-struct Filter {
-  double support;
-  double (*weight)(double x);
-};
-
-double bilinear_weight(double x) {
-  return std::max(0.0, 1.0 - std::fabs(x));
-}
-
-// Keys' cubic convolution with a = -0.5.
-double bicubic_weight(double x) {
-  constexpr double a = -0.5;
-  x = std::fabs(x);
-  if (x < 1.0) return ((a + 2.0) * x - (a + 3.0)) * x * x + 1.0;
-  if (x < 2.0) return (((x - 5.0) * x + 8.0) * x - 4.0) * a;
-  return 0.0;
-}
-
-// For each of some outputs along one axis: which inputs it sums, and with what weights.
-struct Taps {
-  struct Span {
-    int first;
-    int count;
-    std::size_t weights;  // where its weights begin
-  };
-  std::vector<Span> spans;
-  std::vector<std::int32_t> weights;
-};
-
-// For the outputs [begin, begin + count) of `out_size`.
-Taps make_taps(int in_size, int out_size, int begin, int count, const Filter& filter) {
-  const double scale = static_cast<double>(in_size) / out_size;
-  const double stretch = std::max(scale, 1.0);
-  const double support = filter.support * stretch;
-  const double shrink = 1.0 / stretch;
-  Taps taps;
-  taps.spans.reserve(index(count));
-  std::vector<double> weights;
-  for (int i = begin; i < begin + count; ++i) {
-    const double center = (i + 0.5) * scale;
-    const int first = std::max(static_cast<int>(center - support + 0.5), 0);
-    const int end = std::min(static_cast<int>(center + support + 0.5), in_size);
-    weights.clear();
-    double sum = 0.0;
-    for (int x = first; x < end; ++x) {
-      weights.push_back(filter.weight((x - center + 0.5) * shrink));
-      sum += weights.back();
-    }
-    taps.spans.push_back({first, end - first, taps.weights.size()});
-    for (double weight : weights) {
-      if (sum != 0.0) weight /= sum;
-      taps.weights.push_back(
-          static_cast<std::int32_t>(weight * (1 << kPillowBits) + (weight < 0 ? -0.5 : 0.5)));
-    }
-  }
-  return taps;
-}
-
-std::uint8_t round_pillow(std::int32_t sum) {
-  return static_cast<std::uint8_t>(std::clamp(sum >> kPillowBits, 0, 255));
-}
-
-constexpr std::int32_t kPillowHalf = 1 << (kPillowBits - 1);
-
-// The pass along x, of the rows from first_row on.
-Image resample_rows(const Image& in, const Taps& taps, int first_row, int rows) {
-  Image out(static_cast<int>(taps.spans.size()), rows);
-  for (int y = 0; y < rows; ++y) {
-    const std::uint8_t* row = in.row(first_row + y);
-    std::uint8_t* to = out.row(y);
-    for (const Taps::Span& span : taps.spans) {
-      const std::uint8_t* from = row + index(span.first) * kChannels;
-      const std::int32_t* weights = taps.weights.data() + span.weights;
-      std::int32_t r = kPillowHalf, g = kPillowHalf, b = kPillowHalf;
-      for (int i = 0; i < span.count; ++i, from += kChannels) {
-        r += from[0] * weights[i];
-        g += from[1] * weights[i];
-        b += from[2] * weights[i];
-      }
-      *to++ = round_pillow(r);
-      *to++ = round_pillow(g);
-      *to++ = round_pillow(b);
-    }
-  }
-  return out;
-}
-
-// The pass along y; `in` begins with the row first_row of the picture that the taps are for.
-Image resample_columns(const Image& in, const Taps& taps, int first_row) {
-  Image out(in.width, static_cast<int>(taps.spans.size()));
-  std::vector<std::int32_t> sums(out.stride());
-  for (int y = 0; y < out.height; ++y) {
-    const Taps::Span& span = taps.spans[index(y)];
-    std::fill(sums.begin(), sums.end(), kPillowHalf);
-    for (int i = 0; i < span.count; ++i) {
-      const std::int32_t weight = taps.weights[span.weights + index(i)];
-      const std::uint8_t* from = in.row(span.first - first_row + i);
-      for (std::size_t x = 0; x < sums.size(); ++x) sums[x] += from[x] * weight;
-    }
-    std::transform(sums.begin(), sums.end(), out.row(y), round_pillow);
-  }
-  return out;
-}
-
-// Pillow skips the pass along an axis that keeps its size; here its weights come out as 1 and 0, which is the
-// same.
-Image resize_pillow(const Image& image, int width, int height, const Filter& filter, const Box& box) {
-  const Taps x = make_taps(image.width, width, box.left, box.width, filter);
-  const Taps y = make_taps(image.height, height, box.top, box.height, filter);
-  const int first_row = y.spans.front().first;
-  const int end_row = y.spans.back().first + y.spans.back().count;
-  return resample_columns(resample_rows(image, x, first_row, end_row - first_row), y, first_row);
-}
+// Nearest.
 
 // The sources of the outputs [begin, begin + count). Pillow adds up the step, so its rounding errors add up
 // as well.
@@ -345,9 +226,9 @@ Image resize(const Image& image, int width, int height, Interpolation interpolat
     case Interpolation::kNearest:
       return resize_nearest(image, width, height, box);
     case Interpolation::kBilinear:
-      return resize_pillow(image, width, height, {1.0, bilinear_weight}, box);
+      return resize_pillow(image, width, height, kPillowBilinear, box);
     case Interpolation::kBicubic:
-      return resize_pillow(image, width, height, {2.0, bicubic_weight}, box);
+      return resize_pillow(image, width, height, kPillowBicubic, box);
     case Interpolation::kOpenCV:
       return resize_opencv(image, width, height, box);
   }

@@ -40,8 +40,9 @@ ValueId inverted_residual(Layers& layers, ValueId x, const std::string& name, co
 }  // namespace
 
 Graph efficientnet_lite0(const ModelOptions& options) {
-  Layers layers(options,
-                {.epsilon = 0.001, .momentum = 0.99, .pads_as_tensorflow = true, .fan_out_of_group = true});
+  Layers layers(
+      options,
+      {.epsilon = 0.001, .momentum = 0.99, .pads_as_tensorflow = true, .deviation = fan_out_of_group});
   // The first and the last layer of a Lite network have the same size at every width.
   ValueId x = conv_norm(layers, layers.input(), "_conv_stem", "_bn0", {.out = 32, .stride = 2});
   int index = 0;

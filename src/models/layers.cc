@@ -14,12 +14,35 @@ std::pair<std::int64_t, std::int64_t> tensorflow_padding(std::int64_t size, cons
   return {total / 2, total - total / 2};
 }
 
+double he(std::int64_t fan) {
+  return std::sqrt(2.0 / static_cast<double>(fan));
+}
+
 }  // namespace
 
+double fan_out(std::int64_t /*in*/, const Conv& conv) {
+  return he(conv.out * conv.kernel * conv.kernel);
+}
+double fan_out_of_group(std::int64_t /*in*/, const Conv& conv) {
+  return he(conv.out * conv.kernel * conv.kernel / conv.groups);
+}
+double fan_in(std::int64_t in, const Conv& conv) {
+  return he(in * conv.kernel * conv.kernel);
+}
+double fan_in_of_group(std::int64_t in, const Conv& conv) {
+  return he(in / conv.groups * conv.kernel * conv.kernel);
+}
+
 ConvOptions Layers::geometry(ValueId x, const Conv& conv) const {
-  std::int64_t half = conv.kernel / 2;
-  ConvOptions options = {
-      .strides = {conv.stride, conv.stride}, .paddings = {half, half, half, half}, .groups = conv.groups};
+  const std::int64_t half = conv.kernel / 2 * conv.dilation;
+  ConvOptions options = {.strides = {conv.stride, conv.stride},
+                         .paddings = {half, half, half, half},
+                         .dilations = {conv.dilation, conv.dilation},
+                         .groups = conv.groups};
+  if (conv.same) {
+    options.paddings = {0, 0, 0, 0};
+    options.auto_pad = "same";
+  }
   if (recipe_.pads_as_tensorflow) {
     const Shape& shape = builder_.shape(x);
     auto [top, bottom] = tensorflow_padding(shape[2], conv);
@@ -29,12 +52,18 @@ ConvOptions Layers::geometry(ValueId x, const Conv& conv) const {
   return options;
 }
 
+Tensor Layers::weights(const Shape& shape, double deviation) {
+  return options_.fresh_weights ? random_normal(shape, deviation, random_) : filled(shape, 0);
+}
+
+std::int64_t Layers::scaled(std::int64_t channels) const {
+  return options_.width == 1.0 ? channels : make_divisible(static_cast<double>(channels) * options_.width);
+}
+
 ValueId Layers::conv(ValueId x, const std::string& name, const Conv& conv) {
-  std::int64_t fan_out = conv.out * conv.kernel * conv.kernel;
-  if (recipe_.fan_out_of_group) fan_out /= conv.groups;
   Shape shape = {conv.out, channels(x) / conv.groups, conv.kernel, conv.kernel};
-  ValueId weight = builder_.constant(
-      name + ".weight", random_normal(shape, std::sqrt(2.0 / static_cast<double>(fan_out)), random_));
+  const Deviation deviation = conv.deviation ? conv.deviation : recipe_.deviation;
+  ValueId weight = builder_.constant(name + ".weight", weights(shape, deviation(channels(x), conv)));
   ValueId y = builder_.conv2d(x, weight, geometry(x, conv));
   // An addition, as in Paddle's own files: its convolution on CPUs passes over the bias that it could have.
   return conv.bias ? builder_.add(y, builder_.constant(name + ".bias", filled({conv.out}, 0)), 1) : y;

@@ -3,8 +3,10 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "base/glob.h"
 #include "base/journal.h"
 #include "models/models.h"
+#include "models/parameter_order.h"
 
 namespace octet::models {
 
@@ -19,10 +21,12 @@ std::pair<std::string, std::string> split_leaf(const std::string& name) {
   return {name.substr(0, dot), name.substr(dot + 1)};
 }
 
+// In the order of a checkpoint.
 std::vector<const Value*> parameters_of(const Graph& graph) {
   std::vector<const Value*> result;
   for (const Value& value : graph.values)
     if (value.is_constant()) result.push_back(&value);
+  order_parameters(result);
   return result;
 }
 
@@ -82,13 +86,14 @@ std::map<std::string, std::string> mobilenet_v3_names(const std::vector<const Va
 }
 
 // Paddle numbers the layers of a kind in the order in which a network makes them. That is the order of the
-// parameters, but for ResNet's shortcuts: they are made before the block that they belong to.
+// parameters, but for ResNet's shortcuts and what STDC's blocks halve the image with: they are made before
+// the block that they belong to.
 std::vector<std::string> layers_as_made(const std::vector<const Value*>& parameters) {
   std::vector<std::string> layers;
   for (const Value* value : parameters) {
     std::string layer = split_leaf(value->name).first;
     if (std::ranges::find(layers, layer) != layers.end()) continue;
-    std::size_t shortcut = layer.find("downsample.");
+    const std::size_t shortcut = std::min(layer.find("downsample."), layer.find("avd_layer."));
     auto place = std::ranges::find_if(
         layers, [&](const std::string& other) { return other.starts_with(layer.substr(0, shortcut)); });
     layers.insert(shortcut == std::string::npos ? layers.end() : place, layer);
@@ -121,12 +126,35 @@ std::map<std::string, std::string> variable_names(const std::vector<const Value*
   return names;
 }
 
-// The last layer.
-std::string head_of(std::string_view model) {
+// The layers that give a score for each class, of networks whose names begin so: the last one, and those of
+// auxiliary heads (a glob).
+struct Heads {
+  std::string_view network, last, auxiliary;
+};
+
+constexpr Heads kHeads[] = {
+    {"mobilenet_v3", "classifier.3", ""},
+    {"mobilenet_v2", "classifier.1", ""},
+    {"efficientnet", "_fc", ""},
+    {"bisenetv2", "head.conv_1x1", "aux_head?.conv_1x1"},
+    {"deeplabv3_", "head.cls", ""},
+    {"deeplabv3p_", "head.decoder.conv", ""},
+    {"gcnet", "head.conv", "head.auxlayer.conv"},
+    {"pspnet", "head.conv", "head.auxlayer.conv"},
+    {"unet", "cls", "conv"},
+    {"pp_liteseg", "seg_heads.0.conv_out", "seg_heads.*.conv_out"},
+    {"", "fc", ""},
+};
+
+const Heads& heads_of(std::string_view model) {
   check_model_name(model);
-  if (model.starts_with("mobilenet_v3")) return "classifier.3";
-  if (model == "mobilenet_v2") return "classifier.1";
-  return model.starts_with("efficientnet") ? "_fc" : "fc";
+  return *std::ranges::find_if(kHeads, [&](const Heads& row) { return model.starts_with(row.network); });
+}
+
+bool is_head(std::string_view model, const std::string& parameter) {
+  const Heads& heads = heads_of(model);
+  const std::string layer = split_leaf(parameter).first;
+  return layer == heads.last || matches(heads.auxiliary, layer);
 }
 
 // A few of many, for a message.
@@ -145,6 +173,11 @@ std::vector<std::string> describe(const StateDict& state, const std::vector<std:
   std::vector<std::string> result;
   for (const std::string& name : names) result.push_back(describe(state, name));
   return result;
+}
+
+// PaddleSeg's UNet has its last layer under two names.
+std::string second_name(std::string_view model, const std::string& parameter) {
+  return model == "unet" && parameter.starts_with("cls.") ? "conv." + parameter.substr(4) : "";
 }
 
 bool is_float(DType dtype) {
@@ -182,64 +215,112 @@ fs::path find_checkpoint(const fs::path& path) {
 }
 
 std::int64_t num_classes_of(const StateDict& state, std::string_view model, std::string_view source) {
-  const std::string head = head_of(model);
+  const std::string head(heads_of(model).last);
+  const bool is_linear = task_of(model) == Task::kClassification;  // of weights [in, out], else a convolution
   const Tensor* weight = state.find(head + ".weight");
-  if (!weight || weight->rank() != 2) {
+  if (!weight || weight->rank() != (is_linear ? 2 : 4)) {
     std::vector<std::string> names;
     for (const StateDict::Item& item : state.items) names.push_back(describe(state, item.name));
     fail(
-        "{}: has no {}.weight of two dimensions, the last layer of {}, but {} other items ({}); is it a "
+        "{}: has no {}.weight of {} dimensions, the last layer of {}, but {} other items ({}); is it a "
         "checkpoint of another network?",
-        source, head, model, names.size(), some_of(names));
+        source, head, is_linear ? "two" : "four", model, names.size(), some_of(names));
   }
-  return weight->dim(1);
+  return weight->dim(is_linear ? 1 : 0);
 }
+
+namespace {
+
+// Finds the item of a checkpoint for each parameter of a graph.
+class Matching {
+ public:
+  Matching(const Graph& graph, const StateDict& state, std::string_view model, std::string_view part) {
+    const std::map<std::string, std::string> paddle_names = paddle_vision_names(graph, model);
+    const std::string prefix = part.empty() ? "" : std::string(part) + ".";
+    std::map<std::string, const Tensor*> items;
+    for (const StateDict::Item& item : state.items) items[item.name] = state.find(item.name);
+    for (std::size_t i = 0; i < graph.values.size(); ++i) {
+      const Value& value = graph.values[i];
+      if (!value.is_constant() || !value.name.starts_with(prefix)) continue;
+      ++total;
+      auto item = items.find(value.name.substr(prefix.size()));
+      if (item == items.end() && prefix.empty()) item = items.find(paddle_names.at(value.name));
+      const std::string second = second_name(model, value.name);
+      if (item == items.end()) item = items.find(second);
+      const Tensor* tensor = item == items.end() ? nullptr : item->second;
+      if (!tensor) {
+        missing.push_back(fmt::format("{} {}", value.name, to_string(value.shape)));
+        continue;
+      }
+      if (tensor->shape() == value.shape && is_float(tensor->dtype())) {
+        found[static_cast<ValueId>(i)] =
+            tensor->dtype() == value.dtype ? tensor->aligned() : tensor->cast(value.dtype);
+      } else {
+        differing.push_back({value.name, fmt::format("{} is {} {}, expected {} {}", printable(item->first),
+                                                     name_of(tensor->dtype()), to_string(tensor->shape()),
+                                                     name_of(value.dtype), to_string(value.shape))});
+      }
+      items.erase(item);
+      items.erase(second);
+    }
+    for (const StateDict::Item& item : state.items)
+      if (items.contains(item.name)) unused.push_back(item.name);
+  }
+
+  void fill(Graph& graph) {
+    for (auto& [id, tensor] : found) graph.value(id).constant = std::move(tensor);
+  }
+
+  struct Difference {
+    std::string parameter, text;
+  };
+
+  std::int64_t total = 0;
+  std::map<ValueId, Tensor> found;
+  std::vector<std::string> missing, unused;
+  std::vector<Difference> differing;
+};
+
+}  // namespace
 
 ReadResult read_parameters(Graph& graph, const StateDict& state, std::string_view model,
                            std::string_view source, Head head) {
-  std::map<std::string, std::string> paddle_names = paddle_vision_names(graph, model);
-  std::map<std::string, const Tensor*> items;
-  for (const StateDict::Item& item : state.items) items[item.name] = state.find(item.name);
-  std::vector<std::string> missing, misshapen;
-  std::map<ValueId, Tensor> found;
-  ReadResult result;
-  for (std::size_t i = 0; i < graph.values.size(); ++i) {
-    const Value& value = graph.values[i];
-    if (!value.is_constant()) continue;
-    auto item = items.find(value.name);
-    if (item == items.end()) item = items.find(paddle_names[value.name]);
-    const Tensor* tensor = item == items.end() ? nullptr : item->second;
-    if (!tensor) {
-      missing.push_back(fmt::format("{} {}", value.name, to_string(value.shape)));
-      continue;
-    }
-    if (tensor->shape() == value.shape && is_float(tensor->dtype())) {
-      found[static_cast<ValueId>(i)] =
-          tensor->dtype() == value.dtype ? tensor->aligned() : tensor->cast(value.dtype);
-    } else if (head == Head::kMayDiffer && split_leaf(value.name).first == head_of(model)) {
+  Matching matching(graph, state, model, {});
+  ReadResult result{.unused = matching.unused};
+  std::vector<std::string> misshapen;
+  for (const auto& [parameter, text] : matching.differing) {
+    if (head == Head::kMayDiffer && is_head(model, parameter))
       result.head_was_read = false;
-    } else {
-      misshapen.push_back(fmt::format("{} is {} {}, expected {} {}", printable(item->first),
-                                      name_of(tensor->dtype()), to_string(tensor->shape()),
-                                      name_of(value.dtype), to_string(value.shape)));
-    }
-    items.erase(item);
+    else
+      misshapen.push_back(text);
   }
-  for (const StateDict::Item& item : state.items)
-    if (items.contains(item.name)) result.unused.push_back(item.name);
-  if (!missing.empty() || !misshapen.empty()) {
+  if (!matching.missing.empty() || !misshapen.empty()) {
     std::vector<std::string> problems;
     if (!misshapen.empty())
       problems.push_back(fmt::format("{} of another shape ({})", misshapen.size(), some_of(misshapen)));
-    if (!missing.empty())
-      problems.push_back(fmt::format("{} missing ({})", missing.size(), some_of(missing)));
+    if (!matching.missing.empty())
+      problems.push_back(fmt::format("{} missing ({})", matching.missing.size(), some_of(matching.missing)));
     if (!result.unused.empty())
       problems.push_back(
           fmt::format("{} unexpected ({})", result.unused.size(), some_of(describe(state, result.unused))));
     fail("{}: does not fit {}: {}; is it a checkpoint of another network, or of another width?", source,
          model, fmt::join(problems, ", "));
   }
-  for (auto& [id, tensor] : found) graph.value(id).constant = std::move(tensor);
+  matching.fill(graph);
+  return result;
+}
+
+PartialResult read_what_fits(Graph& graph, const StateDict& state, std::string_view model,
+                             std::string_view part) {
+  Matching matching(graph, state, model, part);
+  PartialResult result{.loaded = static_cast<std::int64_t>(matching.found.size()),
+                       .total = matching.total,
+                       .missing = std::move(matching.missing),
+                       .differing = {},
+                       .unused = std::move(matching.unused)};
+  for (Matching::Difference& difference : matching.differing)
+    result.differing.push_back(std::move(difference.text));
+  matching.fill(graph);
   return result;
 }
 
@@ -270,12 +351,15 @@ StateDict to_state_dict(const Graph& graph, std::string_view model, Naming namin
   std::map<std::string, std::string> paddle_names = paddle_vision_names(graph, model);
   std::map<std::string, std::string> variables = variable_names(parameters);
   StateDict state;
-  for (const Value* value : parameters) {
-    std::string name = naming == Naming::kReference ? value->name : paddle_names.at(value->name);
-    if (auto variable = variables.find(value->name); variable != variables.end())
+  const auto add = [&](const Value& value, std::string name) {
+    if (auto variable = variables.find(value.name); variable != variables.end())
       state.parameter_names.push_back({name, variable->second});
-    state.items.push_back({std::move(name), {value->constant}});
-  }
+    state.items.push_back({std::move(name), {value.constant}});
+  };
+  for (const Value* value : parameters)
+    add(*value, naming == Naming::kReference ? value->name : paddle_names.at(value->name));
+  for (const Value* value : parameters)
+    if (const std::string second = second_name(model, value->name); !second.empty()) add(*value, second);
   return state;
 }
 

@@ -31,7 +31,8 @@ std::int64_t num_classes_of(const StateDict& state, std::string_view model, std:
 
 enum class Head : std::uint8_t {
   kMustFit,
-  kMayDiffer,  // with another number of classes, the last layer keeps the graph's weights
+  kMayDiffer,  // with another number of classes, the last layer (auxiliary ones, too) keeps the graph's
+               // weights
 };
 
 struct ReadResult {
@@ -39,10 +40,24 @@ struct ReadResult {
   std::vector<std::string> unused;  // items of the checkpoint that the graph has no constant for
 };
 
+// What reading a part of a checkpoint, or into a part of a network, came to.
+struct PartialResult {
+  std::int64_t loaded = 0, total = 0;  // parameters of the network, or of that part of it
+  std::vector<std::string> missing;    // those that the checkpoint does not have, with their shapes
+  std::vector<std::string> differing;  // "fc.weight is float32 128x10, expected float32 128x4"
+  std::vector<std::string> unused;     // items of the checkpoint that no parameter was found for
+};
+
 // Fills the graph's parameters from a checkpoint in either naming; they may be views of the checkpoint's
 // file. An Error that starts with `source` and says which parameters are missing or have another shape.
 ReadResult read_parameters(Graph& graph, const StateDict& state, std::string_view model,
                            std::string_view source, Head head = Head::kMustFit);
+
+// Fills those parameters that the checkpoint has in the right shape; the others stay as they are. With a
+// `part`, "backbone", it is a checkpoint of that part of the network alone: its "conv1.weight" is the
+// network's "backbone.conv1.weight".
+PartialResult read_what_fits(Graph& graph, const StateDict& state, std::string_view model,
+                             std::string_view part = {});
 
 // The same for any graph, by the names of its own constants, with copies of the tensors.
 void read_parameters_by_name(Graph& graph, const StateDict& state, std::string_view source);

@@ -93,6 +93,11 @@ void fuse_squeeze_excite(Graph& graph);
 // Lets convolutions be computed in another way than to the bit (Winograd).
 void relax_convolutions(Graph& graph);
 
+// Not one of passes(), since those take the declared size of an input as an example. What is computed of
+// shapes becomes a constant where the declared shapes of the inputs tell it, but for the first dimension, the
+// number of pictures.
+void fold_shapes(Graph& graph);
+
 // Not one of passes(), since it depends on the implementations. Gives every image that a node makes the
 // layout that the node's implementation needs, and puts reorder nodes where one implementation reads what
 // another has made in another layout. The graph's inputs and outputs stay plain.

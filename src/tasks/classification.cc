@@ -38,7 +38,7 @@ std::vector<float> to_probabilities(std::span<const float> row) {
 
 }  // namespace
 
-std::unique_ptr<Metric> make_accuracy() {
+std::unique_ptr<Metric> make_accuracy(const MetricOptions&) {
   return std::make_unique<Accuracy>();
 }
 

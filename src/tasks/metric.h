@@ -17,6 +17,12 @@ struct MetricRow {
   double value = 0;
 };
 
+// What a metric has to know beforehand.
+struct MetricOptions {
+  std::int64_t classes = 0;  // that are told apart, by metrics that count them one by one
+  double absent_iou = 0;     // the IoU of a class that is neither predicted nor true
+};
+
 // Counts how good the answers of a model are, batch after batch. All that it knows is sums, so that what
 // threads and processes counted is added up.
 class Metric {
@@ -30,15 +36,11 @@ class Metric {
   // Whether a value of the first row is better than another.
   virtual bool better(double value, double than) const { return value > than; }
 
-  std::span<double> sums() { return sums_; }
-  void merge(const Metric& other) {
-    for (std::size_t i = 0; i < sums_.size(); ++i) sums_[i] += other.sums_[i];
+  virtual std::span<double> sums() = 0;
+  void merge(Metric& other) {
+    const std::span<double> mine = sums(), others = other.sums();
+    for (std::size_t i = 0; i < mine.size(); ++i) mine[i] += others[i];
   }
-
- protected:
-  explicit Metric(std::size_t sums) : sums_(sums) {}
-
-  std::vector<double> sums_;
 };
 
 }  // namespace octet

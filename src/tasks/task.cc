@@ -1,12 +1,13 @@
 #include "tasks/task.h"
 
 #include "tasks/classification.h"
+#include "tasks/segmentation.h"
 
 namespace octet {
 
 namespace {
 
-constexpr Task kTasks[] = {kClassification};
+constexpr Task kTasks[] = {kClassification, kSegmentation};
 
 }  // namespace
 

@@ -11,10 +11,13 @@
 namespace octet {
 
 // What training makes small; src/train/loss.cc has them.
-enum class Loss { kCrossEntropy };
+enum class Loss {
+  kCrossEntropy,  // of one class for each picture
+  kPixels,        // those of segmentation, as many as the network has outputs
+};
 
 // What an inference model ends in, behind the scores that training sees.
-enum class Head { kSoftmax };
+enum class Head { kSoftmax, kArgmax };
 
 // How answers are told to a person.
 struct AnswerOptions {
@@ -36,7 +39,7 @@ struct Task {
   std::string_view model;  // what has such a task: "a classifier"
   Loss loss;
   Head head;
-  std::unique_ptr<Metric> (*metric)();
+  std::unique_ptr<Metric> (*metric)(const MetricOptions& options);
 
   std::string_view output;  // of a picture: "one row of class scores"
   bool (*accepts)(const Tensor& output, std::int64_t pictures);

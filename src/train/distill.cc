@@ -208,7 +208,8 @@ class Distiller {
   }
 
   void save(Graph graph) const {
-    models::to_inference(graph, model_.had_softmax);
+    models::to_inference(
+        graph, {.output = model_.had_softmax ? models::OutputOp::kSoftmax : models::OutputOp::kNone});
     const fs::path folder = options_.output_dir;
     make_directory(folder);
     AtomicFiles files;

@@ -19,7 +19,7 @@ Evaluation evaluate_with(const std::function<Tensor(const Tensor&)>& run, const 
                  .batch_size = options.batch_size,
                  .workers = options.workers,
                  .shard = {options.comm->rank(), options.comm->size()}});
-  Evaluation result{.metric = options.task.metric(),
+  Evaluation result{.metric = options.task.metric({}),
                     .confusion = Confusion(options.classes <= kMaxClasses ? options.classes : 0)};
   std::array<double, 2> sums{};  // of the loss, and pictures
   std::int64_t pictures = 0;
@@ -32,7 +32,7 @@ Evaluation evaluate_with(const std::function<Tensor(const Tensor&)>& run, const 
     result.metric->update(output, *batch);
     if (result.confusion.classes() > 0) result.confusion.add(options.task.decide(output), batch->labels);
     const at::Tensor loss =
-        loss_of(options.task.loss, view_in_torch(output).reshape({batch->size(), -1}), *batch, {});
+        losses_of(options.task.loss, {view_in_torch(output).reshape({batch->size(), -1})}, *batch, {}).at(0);
     sums[0] += loss.item<double>() * static_cast<double>(batch->size());
     pictures += batch->size();
     if (options.reporter)

@@ -8,7 +8,8 @@ namespace octet::train {
 
 std::filesystem::path export_quantized(const Network& network, const std::filesystem::path& folder) {
   Graph graph = network.deployed();
-  models::to_inference(graph, default_task().head == Head::kSoftmax);
+  models::to_inference(graph, {.output = default_task().head == Head::kSoftmax ? models::OutputOp::kSoftmax
+                                                                               : models::OutputOp::kNone});
   AtomicFiles files;
   for (const std::string stem : {"qat_inference", "inference"})
     add_model(files, graph, folder, {.model_file = stem + ".pdmodel", .weights_file = stem + ".pdiparams"});

@@ -1,5 +1,7 @@
 #include "train/loss.h"
 
+#include "train/convert.h"
+
 namespace octet::train {
 
 namespace {
@@ -20,16 +22,35 @@ at::Tensor soft_cross_entropy(const at::Tensor& output, const at::Tensor& labels
   return -(targets * weights * at::log_softmax(output, 1)).sum() / total;
 }
 
+at::Tensor cross_entropy(const at::Tensor& output, const Batch& batch, const LossOptions& options) {
+  const at::Tensor labels = at::tensor(batch.labels, at::kLong).to(output.device());
+  if (!batch.mixture.labels.empty()) return soft_cross_entropy(output, labels, batch.mixture, options);
+  return at::cross_entropy_loss(output, labels, options.class_weights, at::Reduction::Mean, -100,
+                                options.label_smoothing);
+}
+
+std::vector<at::Tensor> pixel_losses(const std::vector<at::Tensor>& outputs, const Batch& batch,
+                                     const LossOptions& options) {
+  check(outputs.size() == options.specs.size(), "there is a loss for each output");
+  const at::Tensor labels = view_in_torch(batch.masks).to(outputs.at(0).device());
+  std::vector<at::Tensor> losses;
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    const LossSpec& spec = options.specs[i];
+    const at::Tensor loss = segmentation_loss(spec, outputs[i], labels, options.segmentation);
+    losses.push_back(spec.coef == 1 ? loss : loss * spec.coef);
+  }
+  return losses;
+}
+
 }  // namespace
 
-at::Tensor loss_of(Loss loss, const at::Tensor& output, const Batch& batch, const LossOptions& options) {
+std::vector<at::Tensor> losses_of(Loss loss, const std::vector<at::Tensor>& outputs, const Batch& batch,
+                                  const LossOptions& options) {
   switch (loss) {
-    case Loss::kCrossEntropy: {
-      const at::Tensor labels = at::tensor(batch.labels, at::kLong).to(output.device());
-      if (!batch.mixture.labels.empty()) return soft_cross_entropy(output, labels, batch.mixture, options);
-      return at::cross_entropy_loss(output, labels, options.class_weights, at::Reduction::Mean, -100,
-                                    options.label_smoothing);
-    }
+    case Loss::kCrossEntropy:
+      return {cross_entropy(outputs.at(0), batch, options)};
+    case Loss::kPixels:
+      return pixel_losses(outputs, batch, options);
   }
   check(false, "every loss has a case");
   return {};

@@ -12,6 +12,7 @@
 #include "graph/ops/window.h"
 #include "kernels/ref/interpolate.h"
 #include "kernels/ref/pad.h"
+#include "train/bilinear.h"
 #include "train/convert.h"
 #include "train/convolution.h"
 
@@ -317,23 +318,6 @@ at::Tensor pool2d(const Call& call) {
   return sums / (counts(window.y).view({-1, 1}) * counts(window.x).view({1, -1}));
 }
 
-// Along one axis of a resize, the first or the second neighbours and their weights.
-struct Line {
-  at::Tensor first, second, weight;
-};
-
-Line line_of(const std::vector<ref::ResizePoint>& points, const at::Tensor& like) {
-  Ints first, second;
-  std::vector<float> weight;
-  for (const ref::ResizePoint& point : points) {
-    first.push_back(point.first);
-    second.push_back(point.second);
-    weight.push_back(point.second_weight);
-  }
-  return {at::tensor(first, at::kLong).to(like.device()), at::tensor(second, at::kLong).to(like.device()),
-          at::tensor(weight, at::kFloat).to(like.options())};
-}
-
 at::Tensor resize(const Call& call) {
   const at::Tensor& x = call.x();
   const Infos infos(call);
@@ -341,11 +325,14 @@ at::Tensor resize(const Call& call) {
   const ref::ResizePlan plan =
       ref::plan_resize(call.node, x.sizes().vec(), ops::resize_shape(call.node, infos.get()),
                        scale ? scale->data : nullptr, infos.get().size() > 3);
-  const Line rows = line_of(plan.rows, x), columns = line_of(plan.columns, x);
-  if (!plan.bilinear) return x.index_select(2, rows.first).index_select(3, columns.first);
-  const at::Tensor y =
-      at::lerp(x.index_select(2, rows.first), x.index_select(2, rows.second), rows.weight.view({-1, 1}));
-  return at::lerp(y.index_select(3, columns.first), y.index_select(3, columns.second), columns.weight);
+  if (plan.bilinear) return bilinear(x, plan);
+  const auto chosen = [&](const at::Tensor& from, std::int64_t dim,
+                          const std::vector<ref::ResizePoint>& points) {
+    Ints places;
+    for (const ref::ResizePoint& point : points) places.push_back(point.first);
+    return from.index_select(dim, at::tensor(places, at::kLong).to(x.device()));
+  };
+  return chosen(chosen(x, 2, plan.rows), 3, plan.columns);
 }
 
 at::Tensor pad(const Call& call) {

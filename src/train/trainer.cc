@@ -220,7 +220,7 @@ class Trainer {
         Random({options_.seed, kMixing, number, rank}));
     last_pixels_ = batch.pixels;
     const at::Tensor scores = network_->forward(view_in_torch(batch.pixels)).to(at::kFloat);
-    const at::Tensor loss = loss_of(task_.loss, scores, batch, loss_);
+    const at::Tensor loss = losses_of(task_.loss, {scores}, batch, loss_).at(0);
     const double value = loss.item<double>();
     if (!std::isfinite(value)) stop_here(fmt::format("the loss is {}", value));
     // Processes exchange the sum over all batches of the step.

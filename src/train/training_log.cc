@@ -9,7 +9,7 @@
 namespace octet::train {
 
 TrainingLog::TrainingLog(const TrainOptions& options, const Task& task, Comm& comm, Reporter& reporter)
-    : options_(options), comm_(comm), reporter_(reporter), task_(task), metric_(task.metric()) {}
+    : options_(options), comm_(comm), reporter_(reporter), task_(task), metric_(task.metric({})) {}
 
 void TrainingLog::start_curves() {
   if (options_.use_vdl && comm_.rank() == 0)
@@ -31,7 +31,7 @@ void TrainingLog::say(const std::string& line) const {
 
 void TrainingLog::start_anew() {
   sums_ = {};
-  metric_ = task_.metric();
+  metric_ = task_.metric({});
   steps_ = 0;
 }
 

@@ -230,7 +230,8 @@ TEST(EvalCommand, BrokenPicturesAreCounted) {
   ProgramResult result = eval(box, {"--model-path", "model", "--data-dir", "photos"});
   EXPECT_EQ(result.exit_code, 0);
   EXPECT_THAT(result.out, HasSubstr("End test: test image 2\n"));
-  EXPECT_THAT(result.err, StartsWith("octet: warning: photos/green.png: not a JPEG or PNG picture"));
+  EXPECT_THAT(result.err,
+              StartsWith("octet: warning: photos/green.png: not a JPEG, PNG, WebP or BMP picture"));
   EXPECT_THAT(result.err, HasSubstr("octet: warning: 1 of 3 pictures can't be read and was left out\n"));
   EXPECT_THAT(result.err, HasSubstr("octet: notice: no deploy.yaml beside model"));
   write_file(box / "photos/red.png", "no picture");

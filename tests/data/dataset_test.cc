@@ -140,7 +140,7 @@ TEST(Dataset, PicturesWithoutLabels) {
 
 TEST(Dataset, NothingToRead) {
   Tree tree = {"notes/readme.txt"};
-  EXPECT_THAT(error_of(tree), HasSubstr("no pictures (*.jpg, *.jpeg, *.png) or arrays"));
+  EXPECT_THAT(error_of(tree), HasSubstr("no pictures (*.jpg, *.jpeg, *.png, *.webp, *.bmp) or arrays"));
   EXPECT_THAT(error_of(tree, "missing"), HasSubstr("missing: no such file or folder"));
 }
 

@@ -155,8 +155,17 @@ TEST(Jpeg, RefusesEndlessScans) {
   const std::string file = encode_jpeg(test_image(16, 16), true);
   const std::size_t last_scan = file.rfind("\xff\xda"), end = file.size() - 2;
   std::string bomb = file.substr(0, end);
-  for (int i = 0; i < 600; ++i) bomb += file.substr(last_scan, end - last_scan);
+  for (int i = 0; i < 100; ++i) bomb += file.substr(last_scan, end - last_scan);
   EXPECT_EQ(error_of(bomb + "\xff\xd9"), "picture: broken JPEG picture: too many scans");
+}
+
+TEST(Jpeg, RefusesMoreMemoryThanItsFileMayAskFor) {
+  // Large enough for so many pixels, but the coefficients of all of them would be kept.
+  const std::string file =
+      with_size(encode_jpeg(test_image(16, 16), true), 12000, 12000) + std::string(300000, ' ');
+  EXPECT_THAT(error_of(file),
+              HasSubstr("picture: a progressive JPEG picture of 12000x12000 pixels takes 411 MB to "
+                        "decode, too much for a file of 30"));
 }
 
 TEST(Jpeg, SurvivesDamage) {
@@ -174,9 +183,9 @@ TEST(Jpeg, TruncationIsNamed) {
 }
 
 TEST(DecodeImage, NamesWhatIsNoPicture) {
-  EXPECT_EQ(error_of(""), "picture: not a JPEG or PNG picture (the file is empty)");
-  EXPECT_EQ(error_of("GIF89a..."), "picture: not a JPEG or PNG picture (starts with 'GIF89a..')");
-  EXPECT_EQ(error_of("\n\x01"), "picture: not a JPEG or PNG picture (starts with '\\x0a\\x01')");
+  EXPECT_EQ(error_of(""), "picture: not a JPEG, PNG, WebP or BMP picture (the file is empty)");
+  EXPECT_EQ(error_of("GIF89a..."), "picture: not a JPEG, PNG, WebP or BMP picture (starts with 'GIF89a..')");
+  EXPECT_EQ(error_of("\n\x01"), "picture: not a JPEG, PNG, WebP or BMP picture (starts with '\\x0a\\x01')");
 }
 
 TEST(LoadImage, NamesTheFile) {
@@ -193,13 +202,14 @@ TEST(LoadImage, NamesTheFile) {
 
 TEST(ListImages, SortsTheFolder) {
   TempDir dir;
-  for (const char* name : {"b.PNG", "a.jpeg", "c.jpg", "notes.txt", "jpg"}) write_file(dir / name, "x");
+  for (const char* name : {"b.PNG", "a.jpeg", "c.jpg", "e.webp", "f.Bmp", "notes.txt", "jpg"})
+    write_file(dir / name, "x");
   for (const char* folder : {"folder.jpg", "deep", ".hidden"})
     std::filesystem::create_directory(dir / folder);
   write_file(dir / "deep/d.jpg", "x");
   write_file(dir / ".hidden/e.jpg", "x");
-  EXPECT_THAT(list_images(dir.path()),
-              ElementsAre(dir / "a.jpeg", dir / "b.PNG", dir / "c.jpg", dir / "deep/d.jpg"));
+  EXPECT_THAT(list_images(dir.path()), ElementsAre(dir / "a.jpeg", dir / "b.PNG", dir / "c.jpg",
+                                                   dir / "deep/d.jpg", dir / "e.webp", dir / "f.Bmp"));
   EXPECT_THAT(list_images(dir / "notes.txt"), ElementsAre(dir / "notes.txt"));
 }
 
@@ -214,8 +224,9 @@ TEST(ListImages, SaysWhatIsMissing) {
     return "no error";
   };
   EXPECT_EQ(error(dir / "nothing"), (dir / "nothing").string() + ": no such file or folder");
-  EXPECT_EQ(error(dir.path()),
-            dir.path().string() + ": no pictures (*.jpg, *.jpeg, *.png) in this folder or below");
+  EXPECT_EQ(
+      error(dir.path()),
+      dir.path().string() + ": no pictures (*.jpg, *.jpeg, *.png, *.webp, *.bmp) in this folder or below");
 }
 
 }  // namespace

@@ -161,6 +161,80 @@ class DecodeTest(PictureTest):
         Image.fromarray(gradient(20, 10)).save(out, "JPEG", exif=exif)
         self.check(out.getvalue(), "EXIF orientation")
 
+    def test_webp_kinds(self):
+        rng = np.random.default_rng(7)
+        for width, height in ((1, 1), (7, 9), (16, 16), (33, 18), (130, 97)):
+            smooth = np.asarray(Image.fromarray(noise(rng, 9, 7)).resize((width, height), Image.Resampling.BICUBIC))
+            alpha = rng.integers(0, 2, (height, width, 1), dtype=np.uint8) * 255
+            for pixels in (noise(rng, width, height), smooth):
+                for mode in ("RGB", "RGBA"):
+                    picture = Image.fromarray(pixels if mode == "RGB" else np.concatenate([pixels, alpha], axis=2))
+                    for options in ({"quality": 10}, {"quality": 80}, {"quality": 100}, {"lossless": True},
+                                    {"lossless": True, "exact": True}):
+                        out = io.BytesIO()
+                        picture.save(out, "WEBP", **options)
+                        self.check(out.getvalue(), f"{width}x{height} {mode} {options}")
+
+    def test_webp_photos(self):
+        for photo in PHOTOS:
+            for quality in (20, 90):
+                out = io.BytesIO()
+                Image.open(photo).convert("RGB").save(out, "WEBP", quality=quality)
+                self.check(out.getvalue(), f"{photo.name} quality {quality}")
+
+    def test_webp_animation(self):
+        # The first frame, also where it is smaller than the picture.
+        rng = np.random.default_rng(8)
+        frames = [Image.fromarray(noise(rng, 31, 17)) for _ in range(3)]
+        small = Image.new("RGBA", (31, 17))
+        small.paste(frames[0].crop((0, 0, 9, 7)), (12, 6))
+        for first in (frames[0], small):
+            for options in ({"quality": 80}, {"lossless": True}, {"lossless": True, "minimize_size": True}):
+                out = io.BytesIO()
+                first.save(out, "WEBP", save_all=True, append_images=frames[1:], **options)
+                self.check(out.getvalue(), f"animation {first.mode} {options}")
+
+    def test_bmp_kinds(self):
+        rng = np.random.default_rng(9)
+        for width, height in ((1, 1), (5, 3), (31, 17), (64, 9)):
+            picture = Image.fromarray(noise(rng, width, height))
+            for mode in ("1", "L", "P", "RGB", "RGBA"):
+                out = io.BytesIO()
+                picture.convert(mode).save(out, "BMP")
+                self.check(out.getvalue(), f"{width}x{height} {mode}")
+
+    def test_bmp_by_hand(self):
+        rng = np.random.default_rng(11)
+
+        def bmp(width, height, bits, header=40, compression=0, masks=(), colors=0):
+            before = b"".join(struct.pack("<I", mask) for mask in masks) if header == 40 else b""
+            palette = rng.bytes(colors * (3 if header == 12 else 4))
+            rows = rng.bytes((width * bits + 31) // 32 * 4 * abs(height))
+            if header == 12:
+                fields = struct.pack("<IHHHH", 12, width, height, 1, bits)
+            else:
+                fields = struct.pack("<IiiHHIIiiII", header, width, height, 1, bits, compression, 0, 0, 0, colors, 0)
+                if header > 40:
+                    fields += b"".join(struct.pack("<I", mask) for mask in masks)
+                    fields += bytes(header - len(fields))
+            begin = 14 + len(fields) + len(before) + len(palette)
+            return b"BM" + struct.pack("<III", begin + len(rows), 0, begin) + fields + before + palette + rows
+
+        for width, height in ((1, 1), (5, 3), (6, -4), (31, -17)):
+            for bits in (1, 4, 8, 16, 24, 32):
+                for colors in ([1 << bits, (1 << bits) - 1 or 1] if bits <= 8 else [0]):
+                    self.check(bmp(width, height, bits, colors=colors), f"{width}x{height} {bits} bits {colors} colors")
+                if bits in (1, 4, 8, 24) and height > 0:
+                    self.check(bmp(width, height, bits, header=12, colors=1 << bits if bits <= 8 else 0),
+                               f"{width}x{height} {bits} bits, OS/2")
+            for bits, masks in ((16, (0xF800, 0x7E0, 0x1F)), (16, (0x7C00, 0x3E0, 0x1F)), (24, (0xFF0000, 0xFF00, 0xFF)),
+                                (32, (0xFF0000, 0xFF00, 0xFF)), (32, (0xFF000000, 0xFF0000, 0xFF00)),
+                                (32, (0xFF000000, 0xFF00, 0xFF)), (32, (0xFF, 0xFF00, 0xFF0000, 0xFF000000)),
+                                (32, (0xFF0000, 0xFF00, 0xFF, 0xFF000000))):
+                for header in (40, 56, 108, 124) if len(masks) == 3 else (56, 108, 124):
+                    self.check(bmp(width, height, bits, header=header, compression=3, masks=masks),
+                               f"{width}x{height} {bits} bits, masks {masks}, header {header}")
+
     def test_png_modes(self):
         rng = np.random.default_rng(4)
         for width, height in ((1, 1), (5, 3), (31, 17)):

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "data/resample_pillow.h"
 #include "octet/error.h"
 #include "support/pictures.h"
 
@@ -97,6 +98,20 @@ TEST(Interpolation, HasNames) {
   } catch (const Error& error) {
     EXPECT_STREQ(error.what(),
                  "interpolation 'cubic' is not known; there are nearest, bilinear, bicubic and opencv");
+  }
+}
+
+TEST(Resize, VectorsGiveTheSamePixels) {
+  // Narrow pictures, at whose end there is little to read beyond, and ratios of few and of many weights.
+  const int sizes[][4] = {{1, 1, 5, 4},     {1, 40, 1, 7},   {3, 2, 2, 9},
+                          {61, 43, 20, 31}, {640, 3, 17, 2}, {33, 50, 33, 90}};
+  for (const auto& [width, height, to_width, to_height] : sizes) {
+    const Image image = test_image(width, height);
+    for (const PillowFilter& filter : {kPillowBilinear, kPillowBicubic})
+      for (const Box& box : {Box{0, 0, to_width, to_height}, Box{to_width / 2, to_height / 3, 1, 1}})
+        EXPECT_EQ(resize_pillow(image, to_width, to_height, filter, box, true).pixels,
+                  resize_pillow(image, to_width, to_height, filter, box, false).pixels)
+            << width << "x" << height << " to " << to_width << "x" << to_height;
   }
 }
 

@@ -1,6 +1,8 @@
 #pragma once
 #include <png.h>
+#include <webp/encode.h>
 
+#include <array>
 #include <cstdio>  // jpeglib.h needs FILE
 #include <cstdlib>
 #include <stdexcept>
@@ -92,6 +94,45 @@ inline std::string encode_png(std::uint32_t width, std::uint32_t height, std::ve
   }
   png_destroy_write_struct(&png, &info);
   return file;
+}
+
+inline std::string encode_webp(const Image& image, bool lossless, float quality = 80) {
+  std::uint8_t* data = nullptr;
+  const int stride = static_cast<int>(image.stride());
+  const std::size_t size =
+      lossless ? WebPEncodeLosslessRGB(image.pixels.data(), image.width, image.height, stride, &data)
+               : WebPEncodeRGB(image.pixels.data(), image.width, image.height, stride, quality, &data);
+  std::string file(reinterpret_cast<char*>(data), size);
+  WebPFree(data);
+  return file;
+}
+
+// `number` in little-endian order.
+inline std::string little_endian(std::int64_t number, int bytes) {
+  std::string text;
+  for (int i = 0; i < bytes; ++i) text += static_cast<char>(number >> (8 * i) & 255);
+  return text;
+}
+
+struct BmpKind {
+  int bits = 24;
+  int compression = 0;
+  std::vector<std::uint32_t> masks = {};
+  std::vector<std::array<std::uint8_t, 3>> palette = {};  // red, green, blue
+};
+
+// A BMP file with Windows's header of 40 bytes. `rows` are the bytes of the pixels as the file has them; a
+// negative height says that the first is the uppermost.
+inline std::string encode_bmp(int width, int height, const std::string& rows, const BmpKind& kind = {}) {
+  std::string before;
+  for (std::uint32_t mask : kind.masks) before += little_endian(mask, 4);
+  for (const auto& color : kind.palette)
+    before += little_endian(color[2], 1) + little_endian(color[1], 1) + little_endian(color[0], 2);
+  return "BM" + little_endian(54 + std::ssize(before) + std::ssize(rows), 4) + little_endian(0, 4) +
+         little_endian(54 + std::ssize(before), 4) + little_endian(40, 4) + little_endian(width, 4) +
+         little_endian(height, 4) + little_endian(1, 2) + little_endian(kind.bits, 2) +
+         little_endian(kind.compression, 4) + little_endian(0, 12) +
+         little_endian(std::ssize(kind.palette), 4) + little_endian(0, 4) + before + rows;
 }
 
 }  // namespace octet

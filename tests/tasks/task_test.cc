@@ -14,7 +14,7 @@ TEST(Task, EveryRowIsComplete) {
     EXPECT_TRUE(names.insert(task.name).second) << task.name;
     EXPECT_TRUE(task.metric && task.accepts && task.decide && task.answers) << task.name;
     EXPECT_FALSE(task.model.empty() || task.output.empty()) << task.name;
-    const std::unique_ptr<Metric> metric = task.metric();
+    const std::unique_ptr<Metric> metric = task.metric({.classes = 2});
     ASSERT_FALSE(metric->rows().empty());
     for (const MetricRow& row : metric->rows())
       EXPECT_FALSE(row.key.empty() || row.tag.empty() || row.column.empty() || row.title.empty())

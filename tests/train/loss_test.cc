@@ -13,7 +13,7 @@ Batch batch_of(std::vector<std::int64_t> labels, Mixture mixture = {}) {
 }
 
 double loss(const at::Tensor& output, const Batch& batch, const LossOptions& options = {}) {
-  return loss_of(Loss::kCrossEntropy, output, batch, options).item<double>();
+  return losses_of(Loss::kCrossEntropy, {output}, batch, options).at(0).item<double>();
 }
 
 struct LossTest : ::testing::Test {

@@ -6,8 +6,8 @@
 #include "base/error.h"
 #include "base/journal.h"
 #include "formats/paddle/model_io.h"
-#include "formats/paddle/op_map.h"
 #include "formats/paddle/state_dict.h"
+#include "formats/paddle_common/op_map.h"
 
 namespace octet::paddle {
 namespace fs = std::filesystem;

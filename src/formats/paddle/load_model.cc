@@ -5,8 +5,8 @@
 
 #include "base/journal.h"
 #include "formats/paddle/model_io.h"
-#include "formats/paddle/op_map.h"
 #include "formats/paddle/source.h"
+#include "formats/paddle_common/op_map.h"
 
 namespace octet::paddle {
 namespace fs = std::filesystem;
@@ -17,37 +17,7 @@ std::vector<std::string> parameter_names(const Program& program) {
   std::vector<std::string> names;
   for (const VarDesc& var : program.vars)
     if (var.is_parameter()) names.emplace_back(var.name);
-  std::sort(names.begin(), names.end());
-  if (auto twice = std::adjacent_find(names.begin(), names.end()); twice != names.end())
-    fail("variable {} is declared twice", *twice);
   return names;
-}
-
-// The oldest way to save: a file for each parameter, named after it.
-std::vector<Param> read_separate_params(const fs::path& directory, const std::vector<std::string>& names) {
-  std::vector<Param> params;
-  for (const std::string& name : names) {
-    if (fs::path(name).is_absolute() || name.find("..") != std::string::npos)
-      fail("{}: parameter {} is no file name; name the params file", directory.string(), name);
-    auto file = std::make_shared<const MappedFile>(directory / name);
-    params.push_back(std::move(read_params(file, {name}).front()));
-  }
-  return params;
-}
-
-std::vector<Param> read_all_params(const ModelPaths& paths, PaddleSource& source) {
-  std::vector<std::string> names = parameter_names(source.program);
-  if (file_exists(paths.weights)) {
-    source.params_file = std::make_shared<const MappedFile>(paths.weights);
-    return read_params(source.params_file, names);
-  }
-  if (names.empty()) return {};
-  if (file_exists(paths.model.parent_path() / names.front()))
-    return read_separate_params(paths.model.parent_path(), names);
-  fail(
-      "{}: no such file, and the model has {} parameters; put it beside the model, or name the file that has "
-      "them",
-      paths.weights.string(), names.size());
 }
 
 // Turns the ops into nodes. A program may write a variable twice; the graph may not, so a later definition
@@ -145,16 +115,14 @@ Graph load_model(const ModelPaths& paths) {
   std::optional<FolderLock> together(std::in_place, folder_of(paths.model), FolderLock::Kind::kShared);
   source->model_file = std::make_shared<const MappedFile>(paths.model);
   Graph graph;
+  std::vector<std::string> names;
   try {
     source->program = parse_program(as_text(source->model_file->bytes()));
-    parameter_names(source->program);
+    names = sorted_names(parameter_names(source->program));
   } catch (const Error& error) {
     fail("{}: not a Paddle model: {}", paths.model.string(), error.what());
   }
-  for (Param& param : read_all_params(paths, *source)) {
-    std::string name = param.name;
-    source->params.emplace(std::move(name), std::move(param));
-  }
+  read_model_params(paths, names, *source);
   together.reset();
   try {
     NodeReader reader(graph, *source);
@@ -175,9 +143,7 @@ Graph load_model(const ModelPaths& paths) {
   } catch (const Error& error) {
     fail("{}: {}", paths.model.string(), error.what());
   }
-  for (const Value& value : graph.values) source->value_names.push_back(value.name);
-  for (ValueId id : graph.inputs) source->inputs.push_back(graph.value(id).name);
-  for (ValueId id : graph.outputs) source->outputs.push_back(graph.value(id).name);
+  source->remember_names(graph);
   graph.source = source;
   return graph;
 }

@@ -1,17 +1,10 @@
 #include "formats/paddle/program.h"
 
-#define PROTOZERO_USE_VIEW std::string_view
 #include <algorithm>
 #include <limits>
-#include <protozero/exception.hpp>
 
-// protozero asserts that a field has the type that it is read as, and that is up to the file.
-[[noreturn]] static void wrong_wire_type() {
-  throw protozero::unknown_pbf_wire_type_exception();
-}
-#define protozero_assert(holds) ((holds) ? void() : wrong_wire_type())
-#include <protozero/pbf_reader.hpp>
-#include <protozero/pbf_writer.hpp>
+#include "formats/paddle_common/tensor_desc.h"
+#include "formats/protobuf.h"
 
 // Field numbers and types: docs/paddle-format.md.
 namespace octet::paddle {
@@ -21,37 +14,6 @@ using protozero::pbf_wire_type;
 using protozero::pbf_writer;
 
 namespace {
-
-struct DTypeCode {
-  DType dtype;
-  int code;
-};
-constexpr DTypeCode kDTypeCodes[] = {
-    {DType::kBool, 0},    {DType::kInt16, 1},     {DType::kInt32, 2},   {DType::kInt64, 3},
-    {DType::kFloat16, 4}, {DType::kFloat32, 5},   {DType::kFloat64, 6}, {DType::kUInt8, 20},
-    {DType::kInt8, 21},   {DType::kBFloat16, 22},
-};
-
-// Names go into messages, which are one line, and onto terminals.
-std::string_view get_name(pbf_reader& in) {
-  std::string_view name = in.get_view();
-  if (std::any_of(name.begin(), name.end(), [](char c) {
-        auto code = static_cast<unsigned char>(c);
-        return code < ' ' || code == 127;
-      }))
-    fail("it has a name with control characters in it; it is damaged");
-  return name;
-}
-
-// proto2 writes repeated numbers one by one; a reader takes packed ones too.
-template <class T, class One, class Packed>
-void append_repeated(pbf_reader& in, std::vector<T>& out, One one, Packed packed) {
-  if (in.wire_type() == pbf_wire_type::length_delimited) {
-    for (auto value : (in.*packed)()) out.push_back(static_cast<T>(value));
-  } else {
-    out.push_back(static_cast<T>((in.*one)()));
-  }
-}
 
 void append_int32s(pbf_reader& in, std::vector<std::int64_t>& out) {
   append_repeated(in, out, &pbf_reader::get_int32, &pbf_reader::get_packed_int32);
@@ -278,12 +240,6 @@ VarDesc parse_var(std::string_view bytes) {
   return var;
 }
 
-// Appends the field that `in` has just been moved to, tag included; it begins at `start`.
-void keep_field(pbf_reader& in, const char* start, std::string& out) {
-  in.skip();
-  out.append(start, static_cast<std::size_t>(in.data().data() - start));
-}
-
 void parse_block(std::string_view bytes, Program& program) {
   pbf_reader in(bytes);
   for (const char* start = bytes.data(); in.next(); start = in.data().data()) {
@@ -300,62 +256,7 @@ void parse_block(std::string_view bytes, Program& program) {
   }
 }
 
-const std::vector<std::string_view>& find_slot(const std::vector<Slot>& slots, std::string_view name) {
-  static const std::vector<std::string_view> kNone;
-  for (const Slot& slot : slots)
-    if (slot.name == name) return slot.arguments;
-  return kNone;
-}
-
 }  // namespace
-
-int code_of(DType dtype) {
-  for (const DTypeCode& row : kDTypeCodes)
-    if (row.dtype == dtype) return row.code;
-  check(false, "every dtype has a Paddle code");
-  return -1;
-}
-
-bool dtype_from_code(int code, DType* dtype) {
-  for (const DTypeCode& row : kDTypeCodes) {
-    if (row.code != code) continue;
-    *dtype = row.dtype;
-    return true;
-  }
-  return false;
-}
-
-const std::vector<std::string_view>& OpDesc::input(std::string_view slot) const {
-  return find_slot(inputs, slot);
-}
-
-const std::vector<std::string_view>& OpDesc::output(std::string_view slot) const {
-  return find_slot(outputs, slot);
-}
-
-const AttrDesc* OpDesc::find_attr(std::string_view name) const {
-  for (const AttrDesc& attr : attrs)
-    if (attr.name == name) return &attr;
-  return nullptr;
-}
-
-TensorDesc parse_tensor_desc(std::string_view bytes) {
-  TensorDesc desc;
-  pbf_reader in(bytes);
-  while (in.next()) {
-    switch (in.tag()) {
-      case 1:
-        desc.data_type = in.get_enum();
-        break;
-      case 2:
-        append_int64s(in, desc.shape);
-        break;
-      default:
-        in.skip();
-    }
-  }
-  return desc;
-}
 
 Program parse_program(std::string_view bytes) {
   Program program;
@@ -435,14 +336,6 @@ void write_slots(pbf_writer& op, protozero::pbf_tag_type tag,
 }
 
 }  // namespace
-
-std::string write_tensor_desc(const TensorDesc& desc) {
-  std::string bytes;
-  pbf_writer out(bytes);
-  out.add_enum(1, desc.data_type);
-  for (std::int64_t dim : desc.shape) out.add_int64(2, dim);
-  return bytes;
-}
 
 std::string write_op(const NewOp& op) {
   std::string bytes;

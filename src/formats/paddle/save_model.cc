@@ -4,83 +4,23 @@
 #include <unordered_set>
 
 #include "formats/paddle/model_io.h"
-#include "formats/paddle/op_map.h"
 #include "formats/paddle/source.h"
+#include "formats/paddle_common/op_map.h"
 
 namespace octet::paddle {
 
 namespace {
 
-// Compares a graph with what its source read.
-class Changes {
- public:
-  explicit Changes(const Graph& graph)
-      : graph_(graph), source_(dynamic_cast<const PaddleSource*>(graph.source.get())) {}
-
-  const PaddleSource* source() const { return source_; }
-
-  bool none() const {
-    if (!source_ || graph_.nodes.size() != source_->nodes.size()) return false;
-    for (std::size_t i = 0; i < graph_.nodes.size(); ++i)
-      if (graph_.nodes[i].source != static_cast<int>(i) || !is_as_read(graph_.nodes[i])) return false;
-    for (const Value& value : graph_.values)
-      if (value.is_constant() && !is_as_read(value)) return false;
-    return same_names(graph_.inputs, source_->inputs) && same_names(graph_.outputs, source_->outputs);
-  }
-
-  // The original op of a node, or null when it has to be written anew.
-  const OpDesc* original_op(const Node& node) const {
-    if (!source_ || node.source < 0 || !source_->has_file_names[static_cast<std::size_t>(node.source)])
-      return nullptr;
-    if (!is_as_read(node)) return nullptr;
-    return &source_->program
-                .ops[static_cast<std::size_t>(source_->op_of_node[static_cast<std::size_t>(node.source)])];
-  }
-
-  const Param* original_param(std::string_view name) const {
-    if (!source_) return nullptr;
-    auto it = source_->params.find(name);
-    return it == source_->params.end() ? nullptr : &it->second;
-  }
-
-  bool is_as_read(const Value& value) const {
-    const Param* param = original_param(value.name);
-    return param && param->tensor.bytes().data() == value.constant.bytes().data() &&
-           param->tensor.dtype() == value.constant.dtype() && param->tensor.shape() == value.constant.shape();
-  }
-
- private:
-  bool is_as_read(const Node& node) const {
-    const Node& read = source_->nodes[static_cast<std::size_t>(node.source)];
-    return node.op == read.op && node.attrs == read.attrs && same_names(node.inputs, read.inputs) &&
-           same_names(node.outputs, read.outputs);
-  }
-
-  bool same_names(const std::vector<ValueId>& now, const std::vector<ValueId>& then) const {
-    return std::equal(now.begin(), now.end(), then.begin(), then.end(), [&](ValueId a, ValueId b) {
-      if (a == kNoValue || b == kNoValue) return a == b;
-      return graph_.value(a).name == source_->value_names[static_cast<std::size_t>(b)];
-    });
-  }
-
-  bool same_names(const std::vector<ValueId>& now, const std::vector<std::string>& then) const {
-    return std::equal(now.begin(), now.end(), then.begin(), then.end(),
-                      [&](ValueId a, const std::string& name) { return graph_.value(a).name == name; });
-  }
-
-  const Graph& graph_;
-  const PaddleSource* source_;
-};
-
 class ProgramWriter {
  public:
-  ProgramWriter(const Graph& graph, const Changes& changes) : graph_(graph), changes_(changes) {
+  ProgramWriter(const Graph& graph, const Changes& changes, const PaddleSource* source)
+      : graph_(graph), changes_(changes), source_(source) {
     for (const Value& value : graph.values) {
       if (!values_.emplace(value.name, &value).second && !value.name.empty())
         fail("two values are named {}; a Paddle file needs different names", value.name);
     }
-    if (changes.source())
-      for (const VarDesc& var : changes.source()->program.vars) original_vars_.emplace(var.name, &var);
+    if (source)
+      for (const VarDesc& var : source->program.vars) original_vars_.emplace(var.name, &var);
   }
 
   std::string write() {
@@ -88,7 +28,7 @@ class ProgramWriter {
     for (std::size_t i = 0; i < graph_.inputs.size(); ++i)
       add(feed_fetch("feed", "Out", graph_.value(graph_.inputs[i]).name, i));
     for (const Node& node : graph_.nodes) {
-      if (const OpDesc* original = changes_.original_op(node))
+      if (const OpDesc* original = original_op(node))
         add_original(*original);
       else
         add(write_node(graph_, node));
@@ -97,13 +37,21 @@ class ProgramWriter {
       add(feed_fetch("fetch", "X", graph_.value(graph_.outputs[i]).name, i));
     std::vector<std::string_view> vars, ops(ops_.begin(), ops_.end());
     for (const auto& [name, bytes] : vars_) vars.push_back(bytes);
-    return write_program(vars, ops, changes_.source() ? &changes_.source()->program : nullptr);
+    return write_program(vars, ops, source_ ? &source_->program : nullptr);
   }
 
   // The constants that the written ops use, by sorted name.
   const std::map<std::string, const Value*>& constants() const { return constants_; }
 
  private:
+  // The original op of a node, or null when it has to be written anew.
+  const OpDesc* original_op(const Node& node) const {
+    if (!changes_.is_as_read(node)) return nullptr;
+    const auto i = static_cast<std::size_t>(node.source);
+    if (!source_->has_file_names[i]) return nullptr;
+    return &source_->program.ops[static_cast<std::size_t>(source_->op_of_node[i])];
+  }
+
   static NewOp feed_fetch(const char* type, const char* slot, const std::string& name, std::size_t column) {
     NewOp op{type, {}, {}, {{"col", AttrType::kInt, static_cast<std::int64_t>(column)}}};
     bool is_feed = op.type == "feed";
@@ -154,6 +102,7 @@ class ProgramWriter {
 
   const Graph& graph_;
   const Changes& changes_;
+  const PaddleSource* source_;
   std::unordered_map<std::string_view, const Value*> values_;
   std::unordered_map<std::string_view, const VarDesc*> original_vars_;
   std::map<std::string, std::string> vars_;
@@ -164,12 +113,13 @@ class ProgramWriter {
 }  // namespace
 
 std::string write_model(const Graph& graph, const std::function<void(Bytes)>& write_params) {
-  Changes changes(graph);
+  const auto* source = dynamic_cast<const PaddleSource*>(graph.source.get());
+  const Changes changes(graph, source);
   if (changes.none()) {
-    for (const auto& [name, param] : changes.source()->params) write_params(param.record);
-    return std::string(as_text(changes.source()->model_file->bytes()));
+    for (const auto& [name, param] : source->params) write_params(param.record);
+    return std::string(as_text(source->model_file->bytes()));
   }
-  ProgramWriter writer(graph, changes);
+  ProgramWriter writer(graph, changes, source);
   std::string program = writer.write();
   for (const auto& [name, value] : writer.constants()) {
     if (changes.is_as_read(*value)) {

@@ -3,8 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "formats/paddle/params.h"
 #include "formats/paddle/program.h"
+#include "formats/paddle_common/params.h"
 #include "passes/passes.h"
 #include "support/damage.h"
 #include "support/graph_runner.h"

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "formats/paddle_common/tensor_desc.h"
+
 namespace octet::paddle {
 namespace {
 

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "formats/paddle/program.h"
+#include "formats/paddle_common/op_desc.h"
 #include "graph/graph.h"
 
 // Paddle's ops and their nodes in the graph. One row an op says both ways; most rows are only names.

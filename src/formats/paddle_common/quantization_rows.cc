@@ -1,4 +1,4 @@
-#include "formats/paddle/op_map.h"
+#include "formats/paddle_common/op_map.h"
 
 // Both generations of Paddle's quantization ops: quantize_linear and dequantize_linear, and the older fake_*
 // ops. In Paddle's files the integers between such ops are held as floats.

@@ -1,4 +1,4 @@
-#include "formats/paddle/op_map.h"
+#include "formats/paddle_common/op_map.h"
 
 #include <algorithm>
 #include <cmath>

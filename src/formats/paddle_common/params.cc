@@ -1,9 +1,10 @@
-#include "formats/paddle/params.h"
+#include "formats/paddle_common/params.h"
 
 #include <cstring>
-#include <protozero/exception.hpp>
 
-#include "formats/paddle/program.h"
+#include "formats/paddle_common/op_desc.h"
+#include "formats/paddle_common/tensor_desc.h"
+#include "formats/protobuf.h"
 
 namespace octet::paddle {
 

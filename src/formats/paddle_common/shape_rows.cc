@@ -1,7 +1,7 @@
 #include <charconv>
 #include <string>
 
-#include "formats/paddle/op_map.h"
+#include "formats/paddle_common/op_map.h"
 
 // What moves, shapes, reduces or makes tensors.
 namespace octet::paddle {

@@ -1,6 +1,6 @@
 #include <array>
 
-#include "formats/paddle/op_map.h"
+#include "formats/paddle_common/op_map.h"
 
 // Convolution, matrix products, normalisation, activation functions, pooling, resizing.
 namespace octet::paddle {

@@ -1,0 +1,179 @@
+#include "train/bilinear.h"
+
+#include "base/clones.h"
+
+namespace octet::train {
+
+namespace {
+
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+using Points = std::vector<ref::ResizePoint>;
+
+// A tensor as pictures of rows. In each row a pixel has `inner` numbers: its channels, or 1 where channels
+// are pictures of their own.
+struct Rows {
+  std::int64_t pictures, height, width, inner;
+
+  std::int64_t row() const { return width * inner; }
+  std::int64_t picture() const { return height * row(); }
+};
+
+Rows rows_of(const at::Tensor& x, bool is_last) {
+  if (is_last) return {x.size(0), x.size(2), x.size(3), x.size(1)};
+  return {x.size(0) * x.size(1), x.size(2), x.size(3), 1};
+}
+
+OCTET_CLONES void blend(const float* a, float first, const float* b, float second, float* out,
+                        std::int64_t count) {
+  for (std::int64_t i = 0; i < count; ++i) out[i] = first * a[i] + second * b[i];
+}
+
+OCTET_CLONES void add_scaled(const float* x, float factor, float* out, std::int64_t count) {
+  for (std::int64_t i = 0; i < count; ++i) out[i] += factor * x[i];
+}
+
+// A row of pixels to one of another width.
+OCTET_CLONES void widen(const float* row, const ref::ResizePoint* columns, std::int64_t width,
+                        std::int64_t inner, float* out) {
+  if (inner == 1) {
+    for (std::int64_t x = 0; x < width; ++x)
+      out[x] =
+          columns[x].first_weight * row[columns[x].first] + columns[x].second_weight * row[columns[x].second];
+    return;
+  }
+  for (std::int64_t x = 0; x < width; ++x, out += inner) {
+    const float *a = row + columns[x].first * inner, *b = row + columns[x].second * inner;
+    const float first = columns[x].first_weight, second = columns[x].second_weight;
+    for (std::int64_t i = 0; i < inner; ++i) out[i] = first * a[i] + second * b[i];
+  }
+}
+
+// The transposed of it.
+OCTET_CLONES void add_back(const float* gradient, const ref::ResizePoint* columns, std::int64_t width,
+                           std::int64_t inner, float* row) {
+  if (inner == 1) {
+    for (std::int64_t x = 0; x < width; ++x) {
+      row[columns[x].first] += columns[x].first_weight * gradient[x];
+      row[columns[x].second] += columns[x].second_weight * gradient[x];
+    }
+    return;
+  }
+  for (std::int64_t x = 0; x < width; ++x, gradient += inner) {
+    float *a = row + columns[x].first * inner, *b = row + columns[x].second * inner;
+    const float first = columns[x].first_weight, second = columns[x].second_weight;
+    for (std::int64_t i = 0; i < inner; ++i) a[i] += first * gradient[i];
+    for (std::int64_t i = 0; i < inner; ++i) b[i] += second * gradient[i];
+  }
+}
+
+at::MemoryFormat order(bool is_last) {
+  return is_last ? at::MemoryFormat::ChannelsLast : at::MemoryFormat::Contiguous;
+}
+
+// For each row of the input the rows of the output that it is in, and with which weights.
+std::vector<std::vector<std::pair<std::int64_t, float>>> readers_of(const Points& rows, std::int64_t height) {
+  std::vector<std::vector<std::pair<std::int64_t, float>>> readers(static_cast<std::size_t>(height));
+  for (std::size_t y = 0; y < rows.size(); ++y) {
+    const auto place = static_cast<std::int64_t>(y);
+    readers[static_cast<std::size_t>(rows[y].first)].emplace_back(place, rows[y].first_weight);
+    readers[static_cast<std::size_t>(rows[y].second)].emplace_back(place, rows[y].second_weight);
+  }
+  return readers;
+}
+
+struct Bilinear : torch::autograd::Function<Bilinear> {
+  static at::Tensor forward(AutogradContext* context, const at::Tensor& input, const ref::ResizePlan* plan,
+                            bool is_last) {
+    context->saved_data["is_last"] = is_last;
+    context->saved_data["sizes"] = input.sizes().vec();
+    const auto height = static_cast<std::int64_t>(plan->rows.size()),
+               width = static_cast<std::int64_t>(plan->columns.size());
+    auto points = std::make_shared<ref::ResizePlan>(*plan);
+    context->saved_data["plan"] = c10::IValue::make_capsule(c10::make_intrusive<Plan>(points));
+    const at::Tensor x = input.contiguous(order(is_last));
+    at::Tensor y =
+        at::empty({x.size(0), x.size(1), height, width}, x.options().memory_format(order(is_last)));
+    const Rows in = rows_of(x, is_last), out = rows_of(y, is_last);
+    const auto* from = x.const_data_ptr<float>();
+    float* to = y.data_ptr<float>();
+    at::parallel_for(0, out.pictures * height, 1, [&](std::int64_t begin, std::int64_t end) {
+      std::vector<float> between(static_cast<std::size_t>(in.row()));
+      for (std::int64_t i = begin; i < end; ++i) {
+        const ref::ResizePoint& row = plan->rows[static_cast<std::size_t>(i % height)];
+        const float* picture = from + i / height * in.picture();
+        blend(picture + row.first * in.row(), row.first_weight, picture + row.second * in.row(),
+              row.second_weight, between.data(), in.row());
+        widen(between.data(), plan->columns.data(), width, in.inner, to + i * out.row());
+      }
+    });
+    return y;
+  }
+
+  static variable_list backward(AutogradContext* context, variable_list gradients) {
+    const bool is_last = context->saved_data["is_last"].toBool();
+    const auto capsule = c10::dynamic_intrusive_pointer_cast<Plan>(context->saved_data["plan"].toCapsule());
+    const ref::ResizePlan& plan = *capsule->plan;
+    const at::Tensor gradient = gradients[0].contiguous(order(is_last));
+    at::Tensor result = at::empty(context->saved_data["sizes"].toIntVector(),
+                                  gradient.options().memory_format(order(is_last)));
+    const Rows in = rows_of(result, is_last), out = rows_of(gradient, is_last);
+    // Along the rows first, then across them.
+    at::Tensor narrow = at::zeros({out.pictures, out.height, in.row()},
+                                  gradient.options().memory_format(at::MemoryFormat::Contiguous));
+    const auto* from = gradient.const_data_ptr<float>();
+    float *between = narrow.data_ptr<float>(), *to = result.data_ptr<float>();
+    at::parallel_for(0, out.pictures * out.height, 1, [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t i = begin; i < end; ++i)
+        add_back(from + i * out.row(), plan.columns.data(), out.width, in.inner, between + i * in.row());
+    });
+    const auto readers = readers_of(plan.rows, in.height);
+    at::parallel_for(0, in.pictures * in.height, 1, [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t i = begin; i < end; ++i) {
+        float* row = to + i * in.row();
+        std::fill_n(row, in.row(), 0.0f);
+        const float* picture = between + i / in.height * out.height * in.row();
+        for (const auto& [y, weight] : readers[static_cast<std::size_t>(i % in.height)])
+          add_scaled(picture + y * in.row(), weight, row, in.row());
+      }
+    });
+    return {result, {}, {}};
+  }
+
+ private:
+  struct Plan : torch::CustomClassHolder {
+    explicit Plan(std::shared_ptr<const ref::ResizePlan> p) : plan(std::move(p)) {}
+    std::shared_ptr<const ref::ResizePlan> plan;
+  };
+};
+
+// Along one axis the first or the second neighbours and their weights.
+struct Line {
+  at::Tensor first, second, weight;
+};
+
+Line line_of(const Points& points, const at::Tensor& like) {
+  std::vector<std::int64_t> first, second;
+  std::vector<float> weight;
+  for (const ref::ResizePoint& point : points) {
+    first.push_back(point.first);
+    second.push_back(point.second);
+    weight.push_back(point.second_weight);
+  }
+  return {at::tensor(first, at::kLong).to(like.device()), at::tensor(second, at::kLong).to(like.device()),
+          at::tensor(weight, at::kFloat).to(like.options())};
+}
+
+}  // namespace
+
+at::Tensor bilinear(const at::Tensor& x, const ref::ResizePlan& plan) {
+  constexpr std::int64_t kManyChannels = 32;
+  if (x.is_cpu() && x.scalar_type() == at::kFloat)
+    return Bilinear::apply(x, &plan, x.size(1) >= kManyChannels);
+  const Line rows = line_of(plan.rows, x), columns = line_of(plan.columns, x);
+  const at::Tensor y =
+      at::lerp(x.index_select(2, rows.first), x.index_select(2, rows.second), rows.weight.view({-1, 1}));
+  return at::lerp(y.index_select(3, columns.first), y.index_select(3, columns.second), columns.weight);
+}
+
+}  // namespace octet::train

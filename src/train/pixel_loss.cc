@@ -1,0 +1,143 @@
+#include "train/pixel_loss.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "base/clones.h"
+#include "graph/exp.h"
+
+namespace octet::train {
+
+namespace {
+
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+
+// So many pixels at a time: their logits lie class by class in the first cache, whatever the memory order of
+// the tensor, and loops over pixels have whole vectors to work on.
+constexpr std::int64_t kBlock = 64;
+
+// A tensor [N, C, H, W] as pixels, each with a logit for each class.
+struct Pixels {
+  std::int64_t pictures, classes, plane;  // plane: pixels of a picture
+  bool is_rows;                           // the classes of a pixel lie side by side
+};
+
+Pixels pixels_of(const at::Tensor& logits) {
+  return {logits.size(0), logits.size(1), logits.size(2) * logits.size(3),
+          logits.is_contiguous(at::MemoryFormat::ChannelsLast)};
+}
+
+OCTET_CLONES void read_block(const float* logits, const Pixels& pixels, std::int64_t first,
+                             std::int64_t count, float* block) {
+  const std::int64_t classes = pixels.classes;
+  for (std::int64_t c = 0; c < classes; ++c)
+    for (std::int64_t i = 0; i < count; ++i)
+      block[c * kBlock + i] =
+          pixels.is_rows ? logits[(first + i) * classes + c] : logits[c * pixels.plane + first + i];
+}
+
+OCTET_CLONES void write_block(const float* block, const Pixels& pixels, std::int64_t first,
+                              std::int64_t count, float* gradients) {
+  const std::int64_t classes = pixels.classes;
+  for (std::int64_t c = 0; c < classes; ++c)
+    for (std::int64_t i = 0; i < count; ++i)
+      (pixels.is_rows ? gradients[(first + i) * classes + c] : gradients[c * pixels.plane + first + i]) =
+          block[c * kBlock + i];
+}
+
+// The block becomes e^(x - the largest of the pixel); `sums` is the sum over the classes.
+OCTET_CLONES void exponentials(float* block, std::int64_t classes, float* largest, float* sums) {
+  for (std::int64_t i = 0; i < kBlock; ++i) largest[i] = block[i];
+  for (std::int64_t c = 1; c < classes; ++c)
+    for (std::int64_t i = 0; i < kBlock; ++i) largest[i] = std::max(largest[i], block[c * kBlock + i]);
+  for (std::int64_t i = 0; i < kBlock; ++i) sums[i] = 0;
+  for (std::int64_t c = 0; c < classes; ++c)
+    for (std::int64_t i = 0; i < kBlock; ++i) {
+      const float e = exp_of(block[c * kBlock + i] - largest[i]);
+      block[c * kBlock + i] = e;
+      sums[i] += e;
+    }
+}
+
+OCTET_CLONES void scale(float* block, std::int64_t classes, const float* factors) {
+  for (std::int64_t c = 0; c < classes; ++c)
+    for (std::int64_t i = 0; i < kBlock; ++i) block[c * kBlock + i] *= factors[i];
+}
+
+// Calls work(picture, first pixel, number of pixels, block) for all blocks.
+template <class Work>
+void for_blocks(const Pixels& pixels, const Work& work) {
+  const std::int64_t blocks = (pixels.plane + kBlock - 1) / kBlock;
+  at::parallel_for(0, pixels.pictures * blocks, 64, [&](std::int64_t begin, std::int64_t end) {
+    std::vector<float> block(static_cast<std::size_t>(pixels.classes * kBlock));
+    for (std::int64_t b = begin; b < end; ++b) {
+      const std::int64_t first = b % blocks * kBlock;
+      work(b / blocks, first, std::min(kBlock, pixels.plane - first), block.data());
+    }
+  });
+}
+
+struct PixelCrossEntropy : torch::autograd::Function<PixelCrossEntropy> {
+  static at::Tensor forward(AutogradContext* context, const at::Tensor& logits, const at::Tensor& labels,
+                            std::int64_t ignored) {
+    context->save_for_backward({logits, labels});
+    context->saved_data["ignored"] = ignored;
+    const Pixels pixels = pixels_of(logits);
+    at::Tensor losses = at::empty(labels.sizes(), logits.options());
+    const auto* from = logits.const_data_ptr<float>();
+    const auto* label = labels.const_data_ptr<std::uint8_t>();
+    float* to = losses.data_ptr<float>();
+    for_blocks(pixels, [&](std::int64_t n, std::int64_t first, std::int64_t count, float* block) {
+      float largest[kBlock], sums[kBlock];
+      read_block(from + n * pixels.classes * pixels.plane, pixels, first, count, block);
+      const std::int64_t at = n * pixels.plane + first;
+      float mine[kBlock];
+      for (std::int64_t i = 0; i < count; ++i)
+        mine[i] = label[at + i] == ignored ? 0 : block[label[at + i] * kBlock + i];
+      exponentials(block, pixels.classes, largest, sums);
+      for (std::int64_t i = 0; i < count; ++i)
+        to[at + i] = label[at + i] == ignored ? 0 : std::log(sums[i]) - (mine[i] - largest[i]);
+    });
+    return losses;
+  }
+
+  static variable_list backward(AutogradContext* context, variable_list gradients) {
+    const variable_list saved = context->get_saved_variables();
+    const at::Tensor &logits = saved[0], &labels = saved[1], gradient = gradients[0].contiguous();
+    const std::int64_t ignored = context->saved_data["ignored"].toInt();
+    const Pixels pixels = pixels_of(logits);
+    at::Tensor result = at::empty_like(logits);
+    const auto *from = logits.const_data_ptr<float>(), *g = gradient.const_data_ptr<float>();
+    const auto* label = labels.const_data_ptr<std::uint8_t>();
+    float* to = result.data_ptr<float>();
+    for_blocks(pixels, [&](std::int64_t n, std::int64_t first, std::int64_t count, float* block) {
+      float largest[kBlock], sums[kBlock], factors[kBlock] = {};
+      const std::int64_t at = n * pixels.plane + first, picture = n * pixels.classes * pixels.plane;
+      read_block(from + picture, pixels, first, count, block);
+      exponentials(block, pixels.classes, largest, sums);
+      for (std::int64_t i = 0; i < count; ++i)
+        if (label[at + i] != ignored) factors[i] = g[at + i] / sums[i];
+      scale(block, pixels.classes, factors);
+      for (std::int64_t i = 0; i < count; ++i)
+        if (label[at + i] != ignored) block[label[at + i] * kBlock + i] -= g[at + i];
+      write_block(block, pixels, first, count, to + picture);
+    });
+    return {result, {}, {}};
+  }
+};
+
+}  // namespace
+
+at::Tensor pixel_cross_entropy(const at::Tensor& logits, const at::Tensor& labels, int ignored) {
+  if (logits.is_cpu() && logits.scalar_type() == at::kFloat) {
+    const bool has_order = logits.is_contiguous() || logits.is_contiguous(at::MemoryFormat::ChannelsLast);
+    return PixelCrossEntropy::apply(has_order ? logits : logits.contiguous(), labels.contiguous(), ignored);
+  }
+  const at::Tensor counts = labels != ignored;
+  const at::Tensor known = at::where(counts, labels, at::zeros_like(labels)).to(at::kLong);
+  return -at::log_softmax(logits, 1).gather(1, known.unsqueeze(1)).squeeze(1) *
+         counts.to(logits.scalar_type());
+}
+
+}  // namespace octet::train
