@@ -293,16 +293,16 @@ std::function<int()> declare_bench(Args& args) {
       "the shape of the input NAME, such as 1x3x224x224; without NAME the inputs in their order. What is "
       "not given is as the model declares it, with batch 1 and 224 x 224 where it does not");
   args.group("Measurement");
-  args.add("warmup", &options->warmup, {0, 1'000'000}, "runs before the first that counts");
-  args.add("runs", &options->runs, {1, 1'000'000}, "runs that count, of each model");
+  args.add("warmup", &options->warmup, {0, 1'000'000}, "runs before timing starts");
+  args.add("runs", &options->runs, {1, 1'000'000}, "timed runs of each model");
   args.add("profile", &options->profile, "also a table of the layers: kernel, time, share, GMAC/s");
-  args.add("json", &options->json, "FILE", "write the results there too");
+  args.add("json", &options->json, "FILE", "also write the results to FILE");
   add_runtime_flags(args, &options->runtime);
   args.note(
       "GMAC/s are 10^9 multiply-adds of convolutions and matrix products in a second of the fastest run; the "
       "limit is what this machine reaches without touching memory, measured before. Peak memory is that of "
-      "inputs, outputs and the memory plan. Of several models the last column says how many times as fast as "
-      "the first each is, by the fastest runs. The inputs are random numbers, always the same.");
+      "inputs, outputs and the memory plan. With several models, the last column says how many times as fast "
+      "as the first each one is, by its fastest run. The inputs are random numbers, always the same.");
   args.example("octet bench --model mobilenet_v3_small");
   args.example("octet bench --model float_model --model int8_model --threads 1 --runs 200 --json times.json");
   args.example("octet bench --model det --input 1x3x640x640 --profile");

@@ -212,8 +212,8 @@ std::function<int()> declare_compare(Args& args) {
   options->runtime.ir_optim = false;  // optimized graphs lack most of the tensors that are to be compared
   add_model_flags(args, &options->model);
   args.add("baseline", &options->baseline, "MODEL",
-           "what to hold it against, for instance the float model that it was quantized from; without it the "
-           "same model, for --baseline-isa");
+           "the model to compare with, for instance the float model it was quantized from; default: the same "
+           "model, for --baseline-isa");
   args.group("Arrays");
   args.add("input", &options->inputs, "[NAME=]FILE",
            "an .npy file for the tensor NAME; without NAME the model's inputs, in their order");

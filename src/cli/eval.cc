@@ -337,9 +337,11 @@ std::function<int()> declare_eval(Args& args) {
   add_model_flags(args, &options->model, "model-path");
   args.group("Baseline");
   args.add("baseline", &options->baseline.path, "MODEL",
-           "a model to hold this one against, on the same pictures; prints a table");
-  args.add("baseline-model-filename", &options->baseline.files.model_file, "NAME", "its program's file");
-  args.add("baseline-params-filename", &options->baseline.files.weights_file, "NAME", "its parameters' file");
+           "a model to compare with, on the same pictures; prints a table");
+  args.add("baseline-model-filename", &options->baseline.files.model_file, "NAME",
+           "file name of its program");
+  args.add("baseline-params-filename", &options->baseline.files.weights_file, "NAME",
+           "file name of its parameters");
   args.group("Data");
   Flag& data = args.add(
       "data-dir", &options->data_dir, "FILE_OR_DIR",
@@ -349,24 +351,24 @@ std::function<int()> declare_eval(Args& args) {
   args.add("input", &options->inputs, "[NAME=]FILE",
            "with --baseline, in place of --data-dir: an .npy file for the input NAME, or for the inputs in "
            "their order");
-  args.add("batch-size", &options->batch_size, {1, 4096}, "pictures to run at once");
+  args.add("batch-size", &options->batch_size, {1, 4096}, "how many pictures to run at a time");
   args.add("batch-num", &options->batch_num, {1, 1 << 30}, "stop after this many batches' worth of pictures")
       .default_text = "all of the data";
   add_preprocess_flags(args, &options->preprocess);
   args.group("Answers");
-  args.add("json", &options->json, "FILE", "write the results there too");
+  args.add("json", &options->json, "FILE", "also write the results to FILE");
   args.add("per-class", &options->per_class,
-           "print a table of the classes: how often each is taken for which");
-  args.add("confusion-matrix", &options->confusion_matrix, "FILE", "the same as a picture, a PNG file");
+           "print a table of which class is taken for which, and how often");
+  args.add("confusion-matrix", &options->confusion_matrix, "FILE",
+           "draw that table as a picture, a PNG file");
   add_runtime_flags(args, &options->runtime);
   args.note(
-      "Prints how many of the pictures have their label as the likeliest class (acc1) and among the five "
-      "likeliest "
-      "(acc5). The time is that of running the model alone. Agreement is the share of pictures on which the "
+      "Prints the share of pictures whose label is the most likely class (acc1), or among the five most "
+      "likely (acc5). The time is that of the model alone, without decoding. Agreement is the share of "
+      "pictures on which the "
       "model "
       "answers as the baseline does; it needs no labels. With a baseline any model will do: all of its "
-      "outputs "
-      "are held against the baseline's. A picture that can't be read is skipped with a "
+      "outputs are compared with the baseline's. A picture that can't be read is skipped with a "
       "warning.");
   args.example("octet eval --model-path mobilenet_v3_small_infer --data-dir ILSVRC2012");
   args.example(

@@ -101,16 +101,16 @@ int export_model(const Options& options) {
 std::function<int()> declare_export(Args& args) {
   auto options = std::make_shared<Options>();
   args.group("Network");
-  args.add("model", &options->model, "NAME",
-           fmt::format("which network the checkpoint is of: {}", fmt::join(models::model_names(), ", ")));
+  args.add(
+      "model", &options->model, "NAME",
+      fmt::format("the network that the checkpoint belongs to: {}", fmt::join(models::model_names(), ", ")));
   args.add("model-dir", &options->model_dir, "MODEL",
-           "of an inference model that was trained on with `octet train --model-dir`: that model");
+           "if an inference model was fine-tuned with `octet train --model-dir`: that model");
   args.add("pretrained", &options->pretrained, "FILE_OR_DIR",
-           "the checkpoint, with or without its ending .pdparams; of a directory, best.pdparams or else "
-           "latest.pdparams")
+           "the checkpoint, with or without .pdparams; in a directory, best.pdparams or else latest.pdparams")
       .required = true;
-  args.add("num-classes", &options->num_classes, {1, 1 << 20}, "checked against the checkpoint's number");
-  args.add("width", &options->width, "the multiplier of channels that it was trained with");
+  args.add("num-classes", &options->num_classes, {1, 1 << 20}, "if given, must match the checkpoint");
+  args.add("width", &options->width, "the channel multiplier it was trained with");
   args.group("Output");
   args.add("save-inference-dir", &options->output, "DIR", "the directory to write to; made if need be")
       .required = true;
@@ -123,11 +123,12 @@ std::function<int()> declare_export(Args& args) {
   args.group(
       "Preprocessing, for deploy.yaml (default: that beside the checkpoint, else what is in brackets)");
   args.add("resize-size", &options->preprocess.resize_size, {0, kMaxPictureSide},
-           "scale the short side to this, 0: don't [256/224 of the image size]");
+           "scale the short side to N pixels; 0: don't [256/224 of the image size]");
   args.add("interpolation", &options->interpolation, "bilinear|bicubic|nearest|opencv",
-           "how to scale: Pillow's ways, or OpenCV's bilinear [bilinear]");
-  args.add("mean", &options->preprocess.mean, "subtracted from pixels between 0 and 1 [0.485,0.456,0.406]");
-  args.add("std", &options->preprocess.std, "divided by after that [0.229,0.224,0.225]");
+           "how to scale: one of Pillow's filters, or OpenCV's bilinear [bilinear]");
+  args.add("mean", &options->preprocess.mean,
+           "subtracted from the pixels, which are between 0 and 1 [0.485,0.456,0.406]");
+  args.add("std", &options->preprocess.std, "what the result is divided by [0.229,0.224,0.225]");
   args.note(
       "Writes a Paddle inference model, and deploy.yaml with its preprocessing. Parameters may be named as "
       "in "

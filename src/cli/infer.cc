@@ -265,18 +265,18 @@ std::function<int()> declare_infer(Args& args) {
   args.group("Pictures");
   args.add("img-path", &options->img_path, "FILE_OR_DIR",
            "a JPEG, PNG, WebP or BMP picture, or a folder of pictures, which may have subfolders");
-  args.add("batch-size", &options->batch_size, {1, 4096}, "pictures to run at once");
-  args.add("max-batch-size", &options->max_batch_size, {1, 4096}, "never more than this at once");
+  args.add("batch-size", &options->batch_size, {1, 4096}, "how many pictures to run at a time");
+  args.add("max-batch-size", &options->max_batch_size, {1, 4096}, "upper limit for --batch-size");
   add_preprocess_flags(args, &options->preprocess);
   args.group("Answers");
   args.add("topk", &options->topk, {1, kMaxCount},
-           "how many classes to show for a picture, the likeliest first");
-  args.add("labels", &options->labels, "FILE", "the names of the classes, one a line").default_text =
+           "how many classes to print for each picture, most likely first");
+  args.add("labels", &options->labels, "FILE", "the names of the classes, one per line").default_text =
       "those of the model's deploy.yaml";
-  args.add("json", &options->json, "FILE", "write them there too: a list of objects");
-  args.add("csv", &options->csv, "FILE", "write them there too: a line each");
-  args.add("benchmark", &options->benchmark, "print at the end where it ran, and how long each stage took");
-  args.add("warmup", &options->warmup, {0, kMaxCount}, "runs before the clock starts");
+  args.add("json", &options->json, "FILE", "also write the answers to FILE, as a list of JSON objects");
+  args.add("csv", &options->csv, "FILE", "also write the answers to FILE, one per line");
+  args.add("benchmark", &options->benchmark, "at the end, print the setup and how long each stage took");
+  args.add("warmup", &options->warmup, {0, kMaxCount}, "runs before timing starts");
   add_runtime_flags(args, &options->runtime);
   args.note(
       "Prints one line for each picture and class: image_name: ./images/demo.jpg, class_id: 8, prob: "

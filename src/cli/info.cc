@@ -174,7 +174,7 @@ std::function<int()> declare_info(Args& args) {
   add_file_flags(args, &options->model);
   args.group("Output");
   args.add("graph", &options->graph, "print the graph as text, a line for each op");
-  args.add("plan", &options->plan, "print how a run goes: its steps, kernels and memory");
+  args.add("plan", &options->plan, "print what a run does: steps, kernels, memory");
   args.add("json", &options->json, "print JSON");
   args.group("With --plan");
   args.add("input", &options->inputs, "[NAME=]SHAPE",

@@ -47,7 +47,7 @@ void add_runtime_flags(Args& args, RuntimeFlags* flags) {
   args.group("How it runs");
   args.add("threads", &flags->threads, {1, 1024}, "CPU threads").default_text =
       "OCTET_NUM_THREADS, or the number of cores";
-  args.add("isa", &flags->isa, "NAME", "the kernels to use; `octet info` lists them").default_text =
+  args.add("isa", &flags->isa, "NAME", "which kernels to use; `octet info` lists them").default_text =
       "the fastest that the CPU has";
   args.add("ir-optim", &flags->ir_optim, "rewrite the graph to run faster, with the same results");
   add_device_flags(args, flags);
@@ -68,7 +68,7 @@ void check_saved_names(const std::string& model, const std::string& params) {
 void add_device_flags(Args& args, RuntimeFlags* flags) {
   args.add("use-gpu", &flags->use_gpu, "run on the first GPU");
   args.add("device", &flags->device, "DEVICE", "where to run: cpu, gpu or gpu:N");
-  args.add("precision", &flags->precision, "fp32|fp16", "of float arithmetic; fp16 on GPUs only");
+  args.add("precision", &flags->precision, "fp32|fp16", "precision of float arithmetic; fp16 on GPUs only");
 }
 
 Config make_config(const RuntimeFlags& flags) {

@@ -25,18 +25,19 @@ Transforms read_flag(const std::string& words) {
 
 void add_preprocess_flags(Args& args, PreprocessFlags* flags) {
   args.group("Preprocessing (default: the model's deploy.yaml, else what is in brackets)");
-  args.add(
-      "transforms", &flags->transforms, "FILE_OR_YAML",
-      "all of it, step by step: a file like deploy.yaml, or a list such as [{type: Letterbox, width: 640, "
-      "height: 640, fill: 114}, {type: ToBGR}, {type: Normalize, mean: 0, std: 1}]");
+  args.add("transforms", &flags->transforms, "FILE_OR_YAML",
+           "the whole preprocessing, step by step: a file like deploy.yaml, or a list such as [{type: "
+           "Letterbox, width: 640, "
+           "height: 640, fill: 114}, {type: ToBGR}, {type: Normalize, mean: 0, std: 1}]");
   args.add("resize-size", &flags->overrides.resize_size, {0, kMaxPictureSide},
-           "scale the short side to this, 0: don't [256]");
+           "scale the short side to N pixels; 0: don't [256]");
   args.add("crop-size", &flags->overrides.crop_size, {0, kMaxPictureSide},
-           "cut out this square of the centre, 0: don't [224]");
+           "cut an N x N square out of the centre; 0: don't [224]");
   args.add("interpolation", &flags->interpolation, "bilinear|bicubic|nearest|opencv",
-           "how to scale: Pillow's ways, or OpenCV's bilinear [bilinear]");
-  args.add("mean", &flags->overrides.mean, "subtracted from pixels between 0 and 1 [0.485,0.456,0.406]");
-  args.add("std", &flags->overrides.std, "divided by after that [0.229,0.224,0.225]");
+           "how to scale: one of Pillow's filters, or OpenCV's bilinear [bilinear]");
+  args.add("mean", &flags->overrides.mean,
+           "subtracted from the pixels, which are between 0 and 1 [0.485,0.456,0.406]");
+  args.add("std", &flags->overrides.std, "what the result is divided by [0.229,0.224,0.225]");
 }
 
 bool is_assumed(const PreprocessFlags& flags, const std::string& model_path) {

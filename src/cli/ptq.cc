@@ -404,8 +404,8 @@ std::function<int()> declare_ptq(Args& args) {
   args.group("Output");
   args.add("output-dir", &options->output, "DIR", "where the int8 model goes").aliases = {
       "quantize-model-path"};
-  args.add("save-model-filename", &options->model_name, "NAME", "its program");
-  args.add("save-params-filename", &options->params_name, "NAME", "its parameters");
+  args.add("save-model-filename", &options->model_name, "NAME", "file name of its program");
+  args.add("save-params-filename", &options->params_name, "NAME", "file name of its parameters");
   args.add(
       "onnx-format", &q.onnx_format,
       "write quantize_linear/dequantize_linear and int8 weights; False: Paddle's older fake_quantize ops");
@@ -416,19 +416,20 @@ std::function<int()> declare_ptq(Args& args) {
            "each input")
       .aliases = {"data-path"};
   args.add("batch-size", &options->batch_size, {1, 4096}, "pictures per batch");
-  args.add("batch-num", &options->batch_num, {0, kMany}, "times --batch-size pictures are looked at, 0: all")
+  args.add("batch-num", &options->batch_num, {0, kMany}, "calibrate on N x --batch-size pictures; 0: on all")
       .aliases = {"batch-nums"};
-  args.add("seed", &options->seed, {-1, kMany}, "which pictures of a folder are taken; -1: the first ones");
+  args.add("seed", &options->seed, {-1, kMany},
+           "seed for choosing pictures from a folder; -1: take the first ones");
   add_preprocess_flags(args, &options->preprocess);
   args.group("Thresholds of activations");
-  args.add(
-      "algo", &q.algo, "auto|KL|hist|mse|emd|avg|abs_max|min_max|ptf",
-      "how they are found; auto tries all, for each tensor, and takes what changes the layer's output least");
-  args.add("hist-percent", &q.hist_percent, "hist: the share of values that are kept");
+  args.add("algo", &q.algo, "auto|KL|hist|mse|emd|avg|abs_max|min_max|ptf",
+           "how thresholds are found; auto tries every method on each tensor and takes the one that changes "
+           "the layer's output least");
+  args.add("hist-percent", &q.hist_percent, "hist: the share of values that are not clipped");
   args.add("two-pass", &q.two_pass,
            "KL and hist exactly as PaddleSlim computes them, with two passes over the data");
-  args.add("save-stats", &q.save_stats, "FILE", "keep the statistics, and a few of the pictures");
-  args.add("load-stats", &q.load_stats, "FILE", "use what was kept, in place of --data-dir");
+  args.add("save-stats", &q.save_stats, "FILE", "save the statistics and a few of the pictures to FILE");
+  args.add("load-stats", &q.load_stats, "FILE", "use saved statistics in place of --data-dir");
   args.group("What is quantized");
   args.add(
       "deploy", &q.deploy, "octet|paddle",
@@ -447,19 +448,18 @@ std::function<int()> declare_ptq(Args& args) {
   args.add("activation-quantize-type", &options->activation_quantize_type,
            "range_abs_max|moving_average_abs_max|abs_max",
            "accepted for PaddleSlim's sake: all of them are the same at inference");
-  args.add("weight-bits", &q.weight_bits, {2, 8}, "bits of a weight");
-  args.add("activation-bits", &q.activation_bits, {2, 8}, "bits of an activation");
+  args.add("weight-bits", &q.weight_bits, {2, 8}, "bits per weight");
+  args.add("activation-bits", &q.activation_bits, {2, 8}, "bits per activation");
   args.group("Accuracy");
   args.add("bias-correction", &q.bias_correction,
-           "take out what quantization adds to the mean of each channel");
+           "correct the shift that quantization causes in the mean of each channel");
   args.add("weight-correction", &q.weight_correction,
            "PaddleSlim's bias_correction: move mean and deviation of the weights");
   args.add(
       "round-type", &q.round_type, "auto|round|adaround",
       "adaround: round each weight up or down so that the layer's output changes least; auto: with --algo "
       "auto");
-  args.add("fast", &options->fast,
-           "for those in a hurry: --algo hist, weights to the nearest, nothing is tried");
+  args.add("fast", &options->fast, "skip the search: --algo hist, and weights rounded to nearest");
   args.add("equalize", &q.equalize,
            "cross-layer equalization: balance the ranges of channels between convolutions");
   args.add("optimize-model", &options->fold_batch_norm, "True|False",
@@ -468,7 +468,7 @@ std::function<int()> declare_ptq(Args& args) {
   args.add("threads", &options->runtime.threads, {1, 1024}, "CPU threads").default_text =
       "OCTET_NUM_THREADS, or the number of cores";
   add_device_flags(args, &options->runtime);
-  args.add("worst", &options->worst, {0, kMany}, "layers in the table at the end");
+  args.add("worst", &options->worst, {0, kMany}, "how many layers the table at the end shows");
   args.note(
       "Writes the int8 model, deploy.yaml with the preprocessing, and ptq_report.json with the error of "
       "every layer. "

@@ -56,7 +56,7 @@ void add_qat_flags(Args& args, QatFlags* flags) {
   args.at("params-filename").path = "model.params_filename";
   args.group("Data");
   Flag& data = args.add("data-dir", &distill.data_dir, "FILE_OR_DIR",
-                        "pictures; labels are not needed, but used where there are some");
+                        "pictures; labels are used if there are any, but not needed");
   data.aliases = {"data-path"};
   data.required = true;
   data.path = "train_dataset.dataset_root";
@@ -64,8 +64,9 @@ void add_qat_flags(Args& args, QatFlags* flags) {
   add_transforms(args, "train_dataset.transforms", &distill.transforms, /*random_allowed=*/false,
                  "what happens to pictures, in place of the model's deploy.yaml");
   args.group("Training");
-  args.add("epochs", &distill.epochs, {0, 1 << 20}, "how often to go through the pictures").path = "epochs";
-  Flag& batch = args.add("batch-size", &distill.batch_size, {1, 4096}, "pictures a step");
+  args.add("epochs", &distill.epochs, {0, 1 << 20}, "how many times to go through the pictures").path =
+      "epochs";
+  Flag& batch = args.add("batch-size", &distill.batch_size, {1, 4096}, "pictures per step");
   batch.aliases = {"b"};
   batch.path = "batch_size";
   Flag& rate = args.add("lr", &flags->lr, "learning rate");
@@ -75,26 +76,26 @@ void add_qat_flags(Args& args, QatFlags* flags) {
   args.add("inner-weight", &distill.inner_weight,
            "how much the difference of inner tensors counts beside that of the outputs")
       .path = "distill.inner_weight";
-  Flag& inner = args.add("inner", &distill.inner, "NAME_OR_GLOB", "those tensors");
+  Flag& inner = args.add("inner", &distill.inner, "NAME_OR_GLOB", "which inner tensors");
   inner.default_text = "the sums of residual blocks";
   inner.path = "distill.inner";
-  args.add("label-weight", &distill.label_weight, "how much labels count, where there are some").path =
+  args.add("label-weight", &distill.label_weight, "how much the labels count, if there are any").path =
       "distill.label_weight";
-  args.add("seed", &flags->seed, {0, 1 << 30}, "of the order of pictures").path = "seed";
+  args.add("seed", &flags->seed, {0, 1 << 30}, "seed for the order of the pictures").path = "seed";
   Flag& threads = args.add("threads", &flags->threads, {1, 1024}, "CPU threads");
   threads.default_text = "all cores";
   threads.path = "threads";
   args.group("Quantization");
   add_quant_flags(args, &flags->quant);
   args.group("Output");
-  Flag& output = args.add("output-dir", &distill.output_dir, "DIR", "the quantized model goes there");
+  Flag& output = args.add("output-dir", &distill.output_dir, "DIR", "where the quantized model goes");
   output.aliases = {"quantize-model-path"};
   output.required = true;
   output.path = "output_dir";
-  args.add("save-model-filename", &distill.save_model_filename, "NAME", "its program's file").path =
+  args.add("save-model-filename", &distill.save_model_filename, "NAME", "file name of its program").path =
       "save_model_filename";
-  args.add("save-params-filename", &distill.save_params_filename, "NAME", "its parameters' file").path =
-      "save_params_filename";
+  args.add("save-params-filename", &distill.save_params_filename, "NAME", "file name of its parameters")
+      .path = "save_params_filename";
   args.add("onnx-format", &distill.onnx_format,
            "the newer generation of Paddle's quantized files, with true int8 weights; False: the older")
       .path = "onnx_format";

@@ -14,20 +14,21 @@ void add_quant_flags(Args& args, QuantFlags* flags) {
   args.add("weight-preprocess-type", &flags->weight, "none|LSQ", "LSQ: ranges of weights are learned, too");
   args.add("weight-quantize-type", &flags->weight_type, "channel_wise_abs_max|abs_max",
            "a range for each output channel of the weights, or one");
-  args.add("activation-quantize-type", &flags->activation_type, "moving_average_abs_max",
-           "the only one there is");
-  args.add("weight-bits", &flags->options.weight_bits, {2, 8}, "of weights");
-  args.add("activation-bits", &flags->options.activation_bits, {2, 8}, "of activations");
+  args.add("activation-quantize-type", &flags->activation_type, "moving_average_abs_max", "the only choice");
+  args.add("weight-bits", &flags->options.weight_bits, {2, 8}, "bits per weight");
+  args.add("activation-bits", &flags->options.activation_bits, {2, 8}, "bits per activation");
   args.add(
           "keep-8bit", &flags->keep_8bit, "WORDS",
           "with fewer bits, these layers keep 8: first, last, depthwise, se (squeeze-excite), names or globs")
       .default_text = "first,last,depthwise,se";
-  args.add("moving-rate", &flags->options.moving_rate, "what the moving average keeps of itself in a step");
+  args.add("moving-rate", &flags->options.moving_rate,
+           "how much of the moving average stays after each step");
   args.add("quantizable-layer-type", &flags->layer_types, "Conv2D,Linear", "kinds of layers to quantize");
   args.add("skip-quant", &flags->options.skip, "NAME_OR_GLOB", "layers that stay in float");
   args.add("pact-init", &flags->pact_init, "X",
            "where PACT's clipping values begin; auto: where rounding the first batch does least harm");
-  args.add("pact-lr-factor", &flags->options.rate_factor, "learned ranges have this times the learning rate");
+  args.add("pact-lr-factor", &flags->options.rate_factor,
+           "learning rate of learned ranges, as a multiple of --lr");
   args.add("pact-decay", &flags->options.decay, "L2 decay of learned ranges");
   args.section("");
 }

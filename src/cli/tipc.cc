@@ -134,12 +134,12 @@ std::function<int()> declare_tipc(Args& args) {
       .required = true;
   args.group("How it runs");
   args.add("dry-run", &options->dry_run, "print the commands, run none");
-  args.add("keep-going", &options->keep_going, "go on after a failure with what does not depend on it");
+  args.add("keep-going", &options->keep_going, "after a failure, continue with what does not depend on it");
   args.add("fail-fast", &options->fail_fast, "run nothing more after the first failure");
   args.add("jobs", &options->jobs, {1, 1024}, "rows of the matrix to run at once").aliases = {"j"};
-  args.add("timeout", &options->timeout, {0, 1 << 30}, "seconds that a command may take, 0: no limit")
+  args.add("timeout", &options->timeout, {0, 1 << 30}, "time limit for each command in seconds; 0: none")
       .default_text = "3600; whole_train_whole_infer: 0";
-  args.add("junit", &options->junit, "FILE", "write the results there too, for a CI system");
+  args.add("junit", &options->junit, "FILE", "also write the results to FILE, for a CI system");
   args.note(
       "Prints a line for each command and appends it to ./log/MODEL/MODE/results_python.log; what the "
       "commands print is "

@@ -28,7 +28,7 @@ void add_network_flags(Args& args, TrainFlags* flags) {
   Flag& size = args.add("img-size", &flags->img_size, {8, 4096}, "height and width of the input");
   size.default_text = "224";
   size.path = "model.img_size";
-  args.add("width", &train.width, "multiplies the channels of every layer").path = "model.width";
+  args.add("width", &train.width, "channel multiplier of every layer").path = "model.width";
   Flag& pretrained =
       args.add("pretrained", &train.pretrained, "FILE_OR_DIR",
                "start from the weights of this checkpoint: a file, a prefix without .pdparams, or a folder");
@@ -36,8 +36,8 @@ void add_network_flags(Args& args, TrainFlags* flags) {
   pretrained.aliases = {"model-path"};
   Flag& resume =
       args.add("resume", &train.resume, "FILE_OR_DIR",
-               "go on with this run exactly where it was, by its recipe.yaml: a prefix, or a folder, which "
-               "means its latest.*, or an iter_N of segmentation");
+               "continue this run exactly where it stopped, with its recipe.yaml: a prefix, or a folder, whose "
+               "latest.* is taken, or an iter_N of segmentation");
   resume.path = "resume";
   resume.aliases = {"resume-model"};
   Flag& start = args.add("start-epoch", &flags->start_epoch, {0, 1 << 20}, "count epochs from this one");
@@ -70,27 +70,30 @@ void add_data_flags(Args& args, TrainFlags* flags) {
   add_transforms(args, "val_dataset.transforms", &train.val_transforms, /*random_allowed=*/false,
                  "and before it is evaluated on or deployed");
   args.add("balanced-sampling", &train.balanced_sampling,
-           "all classes come equally often, whatever the number of their pictures")
+           "show all classes equally often, however many pictures each has")
       .path = "balanced_sampling";
-  args.add("mixup", &train.mixup, "mix each picture with another one, by shares of Beta(X, X); 0: don't")
+  args.add("mixup", &train.mixup,
+           "mixup: blend each picture with another one, weighted by Beta(X, X); 0: off")
       .path = "mixup";
   args.add("cutmix", &train.cutmix,
-           "put a rectangle of another picture into each, of shares of Beta(X, X); 0: don't; with --mixup "
-           "as well, every other batch")
+           "CutMix: paste a rectangle of another picture into each, its area from Beta(X, X); 0: off; with "
+           "--mixup, they take turns by batch")
       .path = "cutmix";
   TrainingPictures& pictures = flags->pictures;
   args.add("crop-pad", &pictures.pad, {0, 1024},
            "random crops of the padded picture, with this many pixels of padding, in place of crops of "
            "random size; for small pictures");
-  args.add("interpolation", &flags->interpolation, "bilinear|bicubic|nearest", "how pictures are scaled")
+  args.add("interpolation", &flags->interpolation, "bilinear|bicubic|nearest|opencv",
+           "how pictures are scaled")
       .default_text = "bilinear";
   args.add("flip", &pictures.flip, "mirror every other picture");
   args.add("color-jitter", &pictures.color_jitter,
            "change brightness, contrast and saturation by up to this share");
   args.add("auto-augment", &pictures.auto_augment, "AutoAugment, with its policy for ImageNet");
-  args.add("random-erase", &pictures.random_erase, "how often a random rectangle is erased, from 0 to 1");
-  args.add("mean", &flags->mean, "subtracted from pixels between 0 and 1").default_text = "0.485,0.456,0.406";
-  args.add("std", &flags->std, "divided by after that").default_text = "0.229,0.224,0.225";
+  args.add("random-erase", &pictures.random_erase, "probability that a random rectangle is erased");
+  args.add("mean", &flags->mean, "subtracted from the pixels, which are between 0 and 1").default_text =
+      "0.485,0.456,0.406";
+  args.add("std", &flags->std, "what the result is divided by").default_text = "0.229,0.224,0.225";
 }
 
 void add_schedule_flags(Args& args, TrainFlags* flags) {
@@ -125,9 +128,9 @@ void add_schedule_flags(Args& args, TrainFlags* flags) {
                        {"StepDecay", "step_iters"},
                        {"stepdecay", "step_iters"}};
   args.add("lr-step-size", &train.lr_step_size, {1, 1 << 30},
-           "step: it falls every so many epochs; step_iters: iterations")
+           "step: epochs between drops; step_iters: iterations")
       .path = "lr_scheduler.step_size";
-  args.add("lr-gamma", &train.lr_gamma, "step, step_iters: by this factor").path = "lr_scheduler.gamma";
+  args.add("lr-gamma", &train.lr_gamma, "step, step_iters: factor of each drop").path = "lr_scheduler.gamma";
   Flag& power = args.add("lr_scheduler.power", &flags->lr_power, "poly: of what is left of the run");
   power.default_text = "0.9";
   power.other_paths = {"learning_rate.decay.power"};
@@ -138,7 +141,7 @@ void add_schedule_flags(Args& args, TrainFlags* flags) {
       "learning_rate.decay.boundaries"};
   args.add("lr_scheduler.values", &train.lr_values, "piecewise: learning rates, one more than boundaries")
       .other_paths = {"learning_rate.decay.values"};
-  args.add("warmup-epochs", &train.warmup_epochs, "the learning rate grows from 0 for so long").path =
+  args.add("warmup-epochs", &train.warmup_epochs, "epochs over which the learning rate grows from 0").path =
       "lr_scheduler.warmup_epochs";
   args.add("lr_scheduler.warmup_iters", &train.warmup_iters, {0, 1 << 30},
            "the same in iterations, from warmup_start_lr");
@@ -147,7 +150,7 @@ void add_schedule_flags(Args& args, TrainFlags* flags) {
 
 void add_loss_flags(Args& args, TrainFlags* flags) {
   Flag& smoothing = args.add("label-smoothing", &flags->label_smoothing,
-                             "share of the target that goes to all classes alike");
+                             "share of the target that is spread over all classes");
   smoothing.default_text = "0";
   smoothing.below = 1;
   Flag& weights = args.add("class-weights", &flags->class_weights, "auto|W1,W2,...",
@@ -162,7 +165,7 @@ void add_loss_flags(Args& args, TrainFlags* flags) {
 void add_training_flags(Args& args, TrainFlags* flags) {
   train::TrainOptions& train = flags->train;
   args.group("Training");
-  Flag& batch = args.add("batch-size", &flags->batch_size, {0, 1 << 20}, "pictures a step, in each process");
+  Flag& batch = args.add("batch-size", &flags->batch_size, {0, 1 << 20}, "pictures per step, in each process");
   batch.default_text = "256; segmentation: 1";
   batch.aliases = {"b"};
   batch.path = "batch_size";
@@ -171,7 +174,7 @@ void add_training_flags(Args& args, TrainFlags* flags) {
     set(text);
     if (flags->batch_size == 0) flags->batch_size = before;
   };
-  Flag& epochs = args.add("epochs", &flags->epochs, {0, 1 << 20}, "how often to go through the data");
+  Flag& epochs = args.add("epochs", &flags->epochs, {0, 1 << 20}, "how many times to go through the data");
   epochs.default_text = "90; segmentation: iters says how long";
   epochs.path = "epochs";
   Flag& iters = args.add("iters", &train.iters, {0, 1 << 30}, "how many steps, in place of epochs");
@@ -188,7 +191,7 @@ void add_training_flags(Args& args, TrainFlags* flags) {
                   {"Adam", "adam"},    {"AdamW", "adamw"},  {"RMSProp", "rmsprop"}};
   add_schedule_flags(args, flags);
   Flag& accumulate = args.add("accumulate", &train.accumulate, {1, 1 << 20},
-                              "batches of one step of the optimiser, for large batches in little memory");
+                              "batches per optimiser step: large batches in little memory");
   accumulate.path = "accumulate";
   args.add("clip-grad-norm", &train.clip_grad_norm, "scale gradients down to this norm; 0: don't").path =
       "clip_grad_norm";
@@ -196,11 +199,11 @@ void add_training_flags(Args& args, TrainFlags* flags) {
            "parameters that stay as they are, with the statistics of their batch norms")
       .path = "freeze";
   args.add("use-ema", &train.use_ema, "evaluate and save moving averages of the weights").path = "use_ema";
-  Flag& decay = args.add("ema-decay", &train.ema_decay, "what an average keeps of itself in a step");
+  Flag& decay = args.add("ema-decay", &train.ema_decay, "how much of the average stays after each step");
   decay.path = "ema_decay";
   decay.below = 1;
   Flag& early = args.add("early-stop-intervals", &train.early_stop_intervals, {0, 1 << 20},
-                         "stop after so many epochs without a better result; 0: never");
+                         "stop after N epochs without a better result; 0: never");
   early.path = "early_stop_intervals";
   add_loss_flags(args, flags);
   args.add("amp-level", &train.amp_level, "O0|O1|O2",
@@ -218,7 +221,7 @@ void add_training_flags(Args& args, TrainFlags* flags) {
     if (!on) fail("'{}' is not True or False", text);
     if (*on) flags->precision = "fp16";
   };
-  args.add("seed", &flags->seed, {0, 1 << 30}, "of all that is random").path = "seed";
+  args.add("seed", &flags->seed, {0, 1 << 30}, "seed for everything random").path = "seed";
 
   args.group("Quantization");
   args.add("pact-quant", &flags->quant.options.enabled,
@@ -268,7 +271,7 @@ void add_output_flags(Args& args, TrainFlags* flags) {
       "sync_bn";
 
   args.group("Output");
-  Flag& output = args.add("output-dir", &flags->output_dir, "DIR", "checkpoints go there");
+  Flag& output = args.add("output-dir", &flags->output_dir, "DIR", "where checkpoints go");
   output.default_text = ".; segmentation: ./output";
   output.path = "output_dir";
   output.aliases = {"save-dir"};
@@ -283,7 +286,7 @@ void add_output_flags(Args& args, TrainFlags* flags) {
       .path = "keep_checkpoint_max";
   args.add("names", &train.names, "reference|paddle.vision", "names of the parameters in checkpoints").path =
       "names";
-  Flag& print = args.add("print-freq", &train.print_freq, {1, 1 << 20}, "a line every so many steps");
+  Flag& print = args.add("print-freq", &train.print_freq, {1, 1 << 20}, "steps between lines of the log");
   print.path = "print_freq";
   print.aliases = {"log-iters"};
   args.add("per-class", &train.per_class, "with --test-only: a table of the classes as well").path =

@@ -1,5 +1,5 @@
+#include <algorithm>
 #include <array>
-#include <cstring>
 
 #include "base/error.h"
 #include "data/image.h"

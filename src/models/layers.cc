@@ -62,7 +62,8 @@ std::int64_t Layers::scaled(std::int64_t channels) const {
 
 ValueId Layers::conv(ValueId x, const std::string& name, const Conv& conv) {
   Shape shape = {conv.out, channels(x) / conv.groups, conv.kernel, conv.kernel};
-  ValueId weight = builder_.constant(name + ".weight", weights(shape, recipe_.deviation(channels(x), conv)));
+  const Deviation deviation = conv.deviation ? conv.deviation : recipe_.deviation;
+  ValueId weight = builder_.constant(name + ".weight", weights(shape, deviation(channels(x), conv)));
   ValueId y = builder_.conv2d(x, weight, geometry(x, conv));
   // An addition, as in Paddle's own files: its convolution on CPUs passes over the bias that it could have.
   return conv.bias ? builder_.add(y, builder_.constant(name + ".bias", filled({conv.out}, 0)), 1) : y;

@@ -10,6 +10,10 @@ namespace octet::models {
 
 enum class Activation : std::uint8_t { kNone, kRelu, kRelu6, kHardSwish };
 
+struct Conv;
+// The standard deviation of a convolution's fresh weights, by its input channels.
+using Deviation = double (*)(std::int64_t in, const Conv& conv);
+
 struct Conv {
   std::int64_t out = 0;
   std::int64_t kernel = 3;
@@ -20,10 +24,9 @@ struct Conv {
   // Padding that gives a pixel for each stride of them, for pictures of any size. Else it is by half of the
   // (dilated) kernel on all sides.
   bool same = false;
+  Deviation deviation = nullptr;  // null: the recipe's
 };
 
-// The standard deviation of a convolution's fresh weights.
-using Deviation = double (*)(std::int64_t in, const Conv& conv);
 double fan_out(std::int64_t in, const Conv& conv);           // the root of 2 / fan-out (He et al., 2015)
 double fan_out_of_group(std::int64_t in, const Conv& conv);  // that of one group: TensorFlow's
 double fan_in(std::int64_t in, const Conv& conv);           // of all groups: what Paddle's Conv2D begins with

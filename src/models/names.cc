@@ -6,6 +6,7 @@
 #include "base/glob.h"
 #include "base/journal.h"
 #include "models/models.h"
+#include "models/parameter_order.h"
 
 namespace octet::models {
 
@@ -20,10 +21,12 @@ std::pair<std::string, std::string> split_leaf(const std::string& name) {
   return {name.substr(0, dot), name.substr(dot + 1)};
 }
 
+// In the order of a checkpoint.
 std::vector<const Value*> parameters_of(const Graph& graph) {
   std::vector<const Value*> result;
   for (const Value& value : graph.values)
     if (value.is_constant()) result.push_back(&value);
+  order_parameters(result);
   return result;
 }
 
@@ -83,13 +86,14 @@ std::map<std::string, std::string> mobilenet_v3_names(const std::vector<const Va
 }
 
 // Paddle numbers the layers of a kind in the order in which a network makes them. That is the order of the
-// parameters, but for ResNet's shortcuts: they are made before the block that they belong to.
+// parameters, but for ResNet's shortcuts and what STDC's blocks halve the image with: they are made before
+// the block that they belong to.
 std::vector<std::string> layers_as_made(const std::vector<const Value*>& parameters) {
   std::vector<std::string> layers;
   for (const Value* value : parameters) {
     std::string layer = split_leaf(value->name).first;
     if (std::ranges::find(layers, layer) != layers.end()) continue;
-    std::size_t shortcut = layer.find("downsample.");
+    const std::size_t shortcut = std::min(layer.find("downsample."), layer.find("avd_layer."));
     auto place = std::ranges::find_if(
         layers, [&](const std::string& other) { return other.starts_with(layer.substr(0, shortcut)); });
     layers.insert(shortcut == std::string::npos ? layers.end() : place, layer);
@@ -133,6 +137,12 @@ constexpr Heads kHeads[] = {
     {"mobilenet_v2", "classifier.1", ""},
     {"efficientnet", "_fc", ""},
     {"bisenetv2", "head.conv_1x1", "aux_head?.conv_1x1"},
+    {"deeplabv3_", "head.cls", ""},
+    {"deeplabv3p_", "head.decoder.conv", ""},
+    {"gcnet", "head.conv", "head.auxlayer.conv"},
+    {"pspnet", "head.conv", "head.auxlayer.conv"},
+    {"unet", "cls", "conv"},
+    {"pp_liteseg", "seg_heads.0.conv_out", "seg_heads.*.conv_out"},
     {"", "fc", ""},
 };
 
@@ -163,6 +173,11 @@ std::vector<std::string> describe(const StateDict& state, const std::vector<std:
   std::vector<std::string> result;
   for (const std::string& name : names) result.push_back(describe(state, name));
   return result;
+}
+
+// PaddleSeg's UNet has its last layer under two names.
+std::string second_name(std::string_view model, const std::string& parameter) {
+  return model == "unet" && parameter.starts_with("cls.") ? "conv." + parameter.substr(4) : "";
 }
 
 bool is_float(DType dtype) {
@@ -230,6 +245,8 @@ class Matching {
       ++total;
       auto item = items.find(value.name.substr(prefix.size()));
       if (item == items.end() && prefix.empty()) item = items.find(paddle_names.at(value.name));
+      const std::string second = second_name(model, value.name);
+      if (item == items.end()) item = items.find(second);
       const Tensor* tensor = item == items.end() ? nullptr : item->second;
       if (!tensor) {
         missing.push_back(fmt::format("{} {}", value.name, to_string(value.shape)));
@@ -244,6 +261,7 @@ class Matching {
                                                      name_of(value.dtype), to_string(value.shape))});
       }
       items.erase(item);
+      items.erase(second);
     }
     for (const StateDict::Item& item : state.items)
       if (items.contains(item.name)) unused.push_back(item.name);
@@ -333,12 +351,15 @@ StateDict to_state_dict(const Graph& graph, std::string_view model, Naming namin
   std::map<std::string, std::string> paddle_names = paddle_vision_names(graph, model);
   std::map<std::string, std::string> variables = variable_names(parameters);
   StateDict state;
-  for (const Value* value : parameters) {
-    std::string name = naming == Naming::kReference ? value->name : paddle_names.at(value->name);
-    if (auto variable = variables.find(value->name); variable != variables.end())
+  const auto add = [&](const Value& value, std::string name) {
+    if (auto variable = variables.find(value.name); variable != variables.end())
       state.parameter_names.push_back({name, variable->second});
-    state.items.push_back({std::move(name), {value->constant}});
-  }
+    state.items.push_back({std::move(name), {value.constant}});
+  };
+  for (const Value* value : parameters)
+    add(*value, naming == Naming::kReference ? value->name : paddle_names.at(value->name));
+  for (const Value* value : parameters)
+    if (const std::string second = second_name(model, value->name); !second.empty()) add(*value, second);
   return state;
 }
 

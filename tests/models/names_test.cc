@@ -17,6 +17,7 @@ const ModelOptions kSmall = {.num_classes = 4, .img_size = 32, .width = 0.25, .s
 Graph small(const char* model, std::uint64_t seed = 1) {
   ModelOptions options = kSmall;
   options.seed = seed;
+  if (task_of(model) == Task::kSegmentation) options.width = 0.125;
   return build_model(model, options);
 }
 
