@@ -5,6 +5,8 @@
 #include "base/error.h"
 #include "base/journal.h"
 #include "cli/command.h"
+#include "cli/console.h"
+#include "cli/download.h"
 #include "cli/recipe.h"
 #include "cli/start_train.h"
 
@@ -34,10 +36,10 @@ void add_network_flags(Args& args, TrainFlags* flags) {
                "start from the weights of this checkpoint: a file, a prefix without .pdparams, or a folder");
   pretrained.path = "model.pretrained";
   pretrained.aliases = {"model-path"};
-  Flag& resume =
-      args.add("resume", &train.resume, "FILE_OR_DIR",
-               "continue this run exactly where it stopped, with its recipe.yaml: a prefix, or a folder, whose "
-               "latest.* is taken, or an iter_N of segmentation");
+  Flag& resume = args.add(
+      "resume", &train.resume, "FILE_OR_DIR",
+      "continue this run exactly where it stopped, with its recipe.yaml: a prefix, or a folder, whose "
+      "latest.* is taken, or an iter_N of segmentation");
   resume.path = "resume";
   resume.aliases = {"resume-model"};
   Flag& start = args.add("start-epoch", &flags->start_epoch, {0, 1 << 20}, "count epochs from this one");
@@ -165,7 +167,8 @@ void add_loss_flags(Args& args, TrainFlags* flags) {
 void add_training_flags(Args& args, TrainFlags* flags) {
   train::TrainOptions& train = flags->train;
   args.group("Training");
-  Flag& batch = args.add("batch-size", &flags->batch_size, {0, 1 << 20}, "pictures per step, in each process");
+  Flag& batch =
+      args.add("batch-size", &flags->batch_size, {0, 1 << 20}, "pictures per step, in each process");
   batch.default_text = "256; segmentation: 1";
   batch.aliases = {"b"};
   batch.path = "batch_size";
@@ -317,6 +320,18 @@ void take_recipe_of_run(Args& args, TrainFlags* flags, const std::string& resume
   flags->output_dir = folder.empty() ? "." : folder.string();
 }
 
+// Weights by URL and data sets that octet knows become files and folders.
+void fetch_what_is_missing(TrainFlags* flags) {
+  train::TrainOptions options = options_of(*flags);
+  Console console;
+  fetch_missing(options, console);
+  flags->train.pretrained = options.pretrained;
+  flags->train.network.backbone_pretrained = options.network.backbone_pretrained;
+  if (options.task != train::TaskKind::kSegmentation) return;
+  flags->train.data_path = options.train_masks.root;
+  flags->train.val_data_path = options.val_masks.root;
+}
+
 }  // namespace
 
 void add_train_flags(Args& args, TrainFlags* flags) {
@@ -352,7 +367,10 @@ std::function<int()> declare_train(Args& args) {
   args.example("octet train --data-path ILSVRC2012 --model mobilenet_v3_small --output-dir out");
   args.example("octet train --resume out");
   args.example("octet train --config configs/fashion_mnist/mobilenet_v3_small.yaml");
-  return [flags, &args] { return start_train("train", make_recipe(args, flags.get())); };
+  return [flags, &args] {
+    fetch_what_is_missing(flags.get());
+    return start_train("train", make_recipe(args, flags.get()));
+  };
 }
 
 }  // namespace octet::cli
