@@ -230,8 +230,9 @@ void add_training_flags(Args& args, TrainFlags* flags) {
   args.add("pact-quant", &flags->quant.options.enabled,
            "train with the int8 arithmetic of the deployed model in mind")
       .path = "quant.pact_quant";
-  Flag& qat = args.add_key("qat", "True|False",
-                           "the same in PaddleSeg's way: moving averages, and batch norms stay as they are");
+  Flag& qat =
+      args.add_key("qat", "True|False",
+                   "the same in PaddleSeg's way: moving averages for activations, and batch norms go on");
   qat.boolean = true;
   qat.default_text = "False";
   qat.set = [flags](const std::string& text) {
