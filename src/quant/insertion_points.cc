@@ -141,10 +141,14 @@ class Finder {
   }
 
   // A depthwise convolution has so little work that a pass over its input, to make integers of it, costs more
-  // than they save; and it is the kind of layer that they harm most.
+  // than they save; and it is the kind of layer that they harm most. A transposed one that makes a single
+  // channel, as at the end of a text detector, is all reading and writing, which the float kernel does
+  // better.
   bool gains_nothing(const Node& layer) const {
-    return options_.deploy == Deploy::kOctet && layer.op == "conv2d" &&
-           attr<std::int64_t>(layer, "groups") > 1 && graph_.value(weights_of(layer)).shape[1] == 1 &&
+    if (options_.deploy != Deploy::kOctet || spec_of(layer).kind != OpKind::kConvolution) return false;
+    const bool one_channel = graph_.value(weights_of(layer)).shape[1] == 1;
+    if (layer.op == "conv2d_transpose") return one_channel && attr<std::int64_t>(layer, "groups") == 1;
+    return one_channel && attr<std::int64_t>(layer, "groups") > 1 &&
            !comes_as_integers(layer.inputs[0], true);
   }
 

@@ -177,6 +177,16 @@ TEST(InsertionPoints, ADepthwiseLayerThatReadsFloatsFromMemoryStaysInFloat) {
   EXPECT_THAT(layers(graph, for_paddle()), ElementsAre("a", "b", "c", "d"));
 }
 
+TEST(InsertionPoints, ATransposedLayerThatMakesOneChannelStaysInFloat) {
+  Builder b;
+  const auto up = [&](ValueId x, const std::string& name, std::int64_t out) {
+    return b.conv2d_transpose(x, b.constant(name, ramp({4, out, 2, 2}, 3)), {.strides = {2, 2}});
+  };
+  Graph graph = b.build({up(b.relu(up(image(b), "a", 4)), "b", 1)});
+  EXPECT_THAT(layers(graph), ElementsAre("a"));
+  EXPECT_THAT(layers(graph, for_paddle()), ElementsAre("a", "b"));
+}
+
 TEST(InsertionPoints, AProductOfFloatsFromMemoryStaysInFloat) {
   Builder b;
   ValueId y = affine(b, b.relu(conv(b, image(b), "a")), "f");
