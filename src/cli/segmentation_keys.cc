@@ -51,7 +51,7 @@ void add_dataset_keys(Args& args, const std::string& section, MaskData* data) {
   args.add_fixed(section + ".img_channels", "3", "of pictures");
 }
 
-void add_test_keys(Args& args, SegmentationKeys* keys, train::TestOptions& test) {
+void add_test_keys(Args& args, SegmentationKeys* keys, SegmentOptions& test) {
   args.add("test_config.aug_eval", &test.aug_eval, "evaluate at several scales, and mirrored");
   args.add("test_config.scales", &test.scales, "those scales");
   args.add("test_config.flip_horizontal", &keys->flip_horizontal, "with aug_eval: mirrored as well");

@@ -19,7 +19,8 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view kOctet = "octet";  // the entry of *.pdopt that Paddle does not know
-constexpr std::string_view kSinceBest = "since_best";
+// Entries of it that there are only where they are not 0.
+constexpr std::string_view kSinceBest = "since_best", kBestIteration = "best_iteration";
 
 StateDict parameters_of(const Graph& graph, const CheckpointNames& names) {
   if (!names.model.empty())
@@ -30,6 +31,14 @@ StateDict parameters_of(const Graph& graph, const CheckpointNames& names) {
   for (const Value& value : graph.values)
     if (value.is_constant() && value.dtype == DType::kFloat32) state.set(value.name, {value.constant});
   return state;
+}
+
+// Those of quantizers as well.
+StateDict all_parameters(const Network& network, const CheckpointNames& names) {
+  const Graph graph = network.bake();
+  StateDict parameters = parameters_of(quant::float_graph(graph), names);
+  quant::write_fake_quant(graph, parameters);
+  return parameters;
 }
 
 // Paddle's name for the variable of each parameter, by its name in the graph; what has none keeps its own.
@@ -103,29 +112,42 @@ bool is_whole(const fs::path& parameters) try {
   return false;
 }
 
-// Of the folder's model_N; empty if there is none.
-fs::path newest_whole_epoch(const fs::path& folder) {
-  std::map<int, fs::path, std::greater<>> epochs;
+// The number behind a word: 7 of "model_7".
+std::optional<int> number_behind(std::string_view word, const std::string& name) {
+  int number = 0;
+  if (!name.starts_with(word)) return std::nullopt;
+  const auto [end, error] = std::from_chars(name.data() + word.size(), name.data() + name.size(), number);
+  return error == std::errc() && end == name.data() + name.size() ? std::optional(number) : std::nullopt;
+}
+
+// Of the folder's model_N, or iter_N/model; empty if there is none.
+fs::path newest_whole(const fs::path& folder) {
+  std::map<int, fs::path, std::greater<>> found;
   for (const fs::directory_entry& file : fs::directory_iterator(folder.empty() ? fs::path(".") : folder)) {
-    const std::string stem = file.path().stem().string();
-    int epoch = 0;
-    if (file.path().extension() != ".pdparams" || !stem.starts_with("model_")) continue;
-    if (std::from_chars(stem.data() + 6, stem.data() + stem.size(), epoch).ec == std::errc())
-      epochs[epoch] = file.path();
+    const fs::path& path = file.path();
+    if (const auto epoch = number_behind("model_", path.stem().string());
+        epoch && path.extension() == ".pdparams")
+      found[*epoch] = path;
+    if (const auto iteration = number_behind("iter_", path.filename().string()))
+      found[*iteration] = path / "model.pdparams";
   }
-  for (const auto& epoch : epochs)
-    if (is_whole(epoch.second)) return epoch.second;
+  for (const auto& newest : found)
+    if (is_whole(newest.second)) return newest.second;
   return {};
 }
 
 }  // namespace
 
+void save_parameters(const fs::path& file, const Network& network, const CheckpointNames& names) {
+  AtomicFiles files;
+  add_state_dict(files, file, all_parameters(network, names));
+  files.commit();
+}
+
 void save_checkpoint(const fs::path& folder, const std::vector<std::string>& stems, const Network& network,
                      Optimizer& optimizer, const Position& position, const CheckpointNames& names,
                      const std::vector<Weight>& trained) {
-  const Graph graph = network.bake();
-  StateDict parameters = parameters_of(quant::float_graph(graph), names);
-  quant::write_fake_quant(graph, parameters);
+  const StateDict parameters = all_parameters(network, names);
   const std::map<std::string, std::string> variables = variable_names(network.graph(), names);
 
   StateDict state;
@@ -154,8 +176,11 @@ void save_checkpoint(const fs::path& folder, const std::vector<std::string>& ste
                                {"loss_scale", position.loss_scale},
                                {"good_steps", std::int64_t{position.good_steps}},
                                {"parameters", fingerprint(parameters)}});
-  if (position.since_best > 0)
-    octet.entries.push_back({{std::string(kSinceBest)}, {std::int64_t{position.since_best}}});
+  const auto add_number = [&](std::string_view key, std::int64_t number) {
+    if (number > 0) octet.entries.push_back({{std::string(key)}, {number}});
+  };
+  add_number(kSinceBest, position.since_best);
+  add_number(kBestIteration, position.best_iteration);
   state.set(kOctet, {std::move(octet)});
   AtomicFiles files;
   for (const std::string& stem : stems) {
@@ -177,19 +202,23 @@ fs::path find_parameters(const fs::path& path, const std::vector<std::string>& p
 
 fs::path find_checkpoint(const fs::path& path) {
   const bool is_folder = fs::is_directory(path);
-  const fs::path parameters = is_folder ? path / "latest.pdparams" : find_parameters(path, {});
+  const bool is_iteration = is_folder && file_exists(path / "model.pdparams");
+  const fs::path parameters = !is_folder     ? find_parameters(path, {})
+                              : is_iteration ? path / "model.pdparams"
+                                             : path / "latest.pdparams";
   const std::string optimizer = optimizer_file(parameters).filename().string();
   if (is_whole(parameters)) return parameters;
-  if (is_folder || file_exists(optimizer_file(parameters)))
-    if (const fs::path newest = newest_whole_epoch(parameters.parent_path()); !newest.empty()) return newest;
-  if (!file_exists(parameters)) fail("{}: no latest.pdparams or model_N.pdparams to resume", path.string());
+  if (!is_iteration && (is_folder || file_exists(optimizer_file(parameters))))
+    if (const fs::path newest = newest_whole(parameters.parent_path()); !newest.empty()) return newest;
+  if (!file_exists(parameters))
+    fail("{}: no latest.pdparams, model_N.pdparams or iter_N to resume", path.string());
   if (!file_exists(optimizer_file(parameters)))
     fail(
         "{}: no {} beside it, so training can't go on where it was; to start from these weights use "
         "--pretrained",
         parameters.string(), optimizer);
-  fail("{} and {} do not belong to the same step, and there is no whole model_N beside them",
-       parameters.string(), optimizer);
+  fail("{} and {} do not belong to the same step{}", parameters.string(), optimizer,
+       is_iteration ? "; resume another iter_N" : ", and there is no whole model_N beside them");
 }
 
 bool load_parameters(Graph& graph, const StateDict& state, const fs::path& path, const CheckpointNames& names,
@@ -238,8 +267,11 @@ Position load_optimizer(const fs::path& parameters, Network& network, Optimizer&
   position.best = entry<double>(*octet, "best", path);
   position.loss_scale = entry<double>(*octet, "loss_scale", path);
   position.good_steps = static_cast<int>(entry<std::int64_t>(*octet, "good_steps", path));
-  if (octet->find(kSinceBest))
-    position.since_best = static_cast<int>(entry<std::int64_t>(*octet, kSinceBest, path));
+  const auto number = [&](std::string_view key) {
+    return octet->find(key) ? entry<std::int64_t>(*octet, key, path) : 0;
+  };
+  position.since_best = static_cast<int>(number(kSinceBest));
+  position.best_iteration = number(kBestIteration);
   optimizer.steps_done = entry<std::int64_t>(*octet, "steps", path);
   return position;
 }

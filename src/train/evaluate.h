@@ -5,6 +5,7 @@
 #include "data/dataset.h"
 #include "data/transform.h"
 #include "tasks/confusion.h"
+#include "tasks/segmentation_inference.h"
 #include "tasks/task.h"
 #include "train/network.h"
 
@@ -12,9 +13,12 @@ namespace octet::train {
 
 struct EvaluateOptions {
   const Task& task = default_task();
+  MetricOptions metric = {};
   std::int64_t classes = 0;  // that are told apart; 0: answers are not counted by class
   int batch_size = 32;
   int workers = 1;
+  SegmentOptions segment = {};  // of segmentation, whose pictures are looked at one by one
+  Summands summands = Summands::kProbabilities;
   Comm* comm = nullptr;          // the processes that share the work
   Reporter* reporter = nullptr;  // of progress and pictures that can't be read; none: quiet
 };
@@ -22,8 +26,9 @@ struct EvaluateOptions {
 // What came of it.
 struct Evaluation {
   std::unique_ptr<Metric> metric;
-  Confusion confusion;  // none where there are very many classes
-  double loss = 0;      // the mean of the plain one, without weights or smoothing
+  Confusion confusion;              // none where there are very many classes, and of pixels
+  std::optional<double> loss = {};  // of classifiers: the mean of the plain one, without weights or smoothing
+  std::int64_t pictures = 0;        // of all processes
 };
 
 // How good the answers are that the task asks for. On the CPU the graph runs in octet's own runtime, so the

@@ -2,14 +2,14 @@
 
 #include "formats/format.h"
 #include "models/inference.h"
-#include "tasks/task.h"
 
 namespace octet::train {
 
-std::filesystem::path export_quantized(const Network& network, const std::filesystem::path& folder) {
+std::filesystem::path export_quantized(const Network& network, const Task& task,
+                                       const std::filesystem::path& folder) {
   Graph graph = network.deployed();
-  models::to_inference(graph, {.output = default_task().head == Head::kSoftmax ? models::OutputOp::kSoftmax
-                                                                               : models::OutputOp::kNone});
+  models::to_inference(graph, {.output = task.head == Head::kSoftmax ? models::OutputOp::kSoftmax
+                                                                     : models::OutputOp::kArgmax});
   AtomicFiles files;
   for (const std::string stem : {"qat_inference", "inference"})
     add_model(files, graph, folder, {.model_file = stem + ".pdmodel", .weights_file = stem + ".pdiparams"});

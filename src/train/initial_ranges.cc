@@ -97,9 +97,14 @@ void set_input_ranges(Graph& graph, const Node& fake_quant, const at::Tensor& x,
 
 std::vector<quant::FakeQuantLayer> layers_to_quantize(const Graph& graph, const QuantOptions& options) {
   std::vector<quant::FakeQuantLayer> layers;
-  for (const Candidate& candidate : find_candidates(graph)) {
+  const std::vector<Candidate> candidates = find_candidates(graph);
+  const auto is_of_backbone = [](const Candidate& c) { return c.name.find("backbone") != std::string::npos; };
+  // As PaddleSeg: of a network without a backbone all is quantized.
+  const bool only_backbone =
+      options.scope == QuantScope::kBackbone && std::ranges::any_of(candidates, is_of_backbone);
+  for (const Candidate& candidate : candidates) {
     if (!has(options.layer_types, candidate.is_conv ? "Conv2D" : "Linear") ||
-        is_listed(options.skip, candidate.name))
+        is_listed(options.skip, candidate.name) || (only_backbone && !is_of_backbone(candidate)))
       continue;
     const bool full = keeps_8_bits(candidate, options.keep_8bit);
     layers.push_back({.node = candidate.node,

@@ -7,6 +7,7 @@
 
 #include "data/mask_dataset.h"
 #include "data/transform.h"
+#include "tasks/segmentation_inference.h"
 
 // What `octet train` is told; src/cli/train.cc has the flags and the keys of recipes. No libtorch here: octet
 // itself includes this.
@@ -63,17 +64,6 @@ struct LossSpec {
   std::vector<LossSpec> losses = {};  // MixedLoss: these, of one output
 
   bool operator==(const LossSpec&) const = default;
-};
-
-// How segmentation is evaluated; PaddleSeg's test_config.
-struct TestOptions {
-  bool aug_eval = false;
-  std::vector<double> scales = {1};
-  bool flip_horizontal = false, flip_vertical = false;
-  bool is_slide = false;
-  std::array<int, 2> crop_size = {0, 0}, stride = {0, 0};  // of the window: width, height
-
-  bool operator==(const TestOptions&) const = default;
 };
 
 // What a config says of a segmentation network beyond its name and its backbone. An empty list and a 0 stand
@@ -158,7 +148,7 @@ struct TrainOptions {
 
   Transforms train_transforms = {}, val_transforms = {};
   Transforms export_transforms = {};  // what a segmentation config has for deploy.yaml; none: Normalize
-  TestOptions test = {};
+  SegmentOptions test = {};           // how segmentation is evaluated
   QuantOptions quant = {};
 
   bool do_eval = false;         // segmentation: evaluate at each save_interval, and keep the best

@@ -7,13 +7,61 @@
 #include "models/names.h"
 #include "models/new_head.h"
 #include "quant/fake_quant.h"
+#include "tasks/classification.h"
+#include "tasks/segmentation.h"
 #include "train/device.h"
+#include "train/run_folder.h"
 
 namespace octet::train {
 
 namespace {
 
 namespace fs = std::filesystem;
+
+// What a config says of a segmentation network, where it says more than its name.
+models::SegmentationOptions segmentation_options(const NetworkOptions& options) {
+  models::SegmentationOptions result;
+  const auto set = [](auto& target, const auto& given) {
+    using Given = std::decay_t<decltype(given)>;
+    if (given != Given{}) target = {given.begin(), given.end()};
+  };
+  const auto set_number = [](auto& target, auto given) {
+    if (given != 0) target = given;
+  };
+  result.align_corners = options.align_corners;
+  result.use_deconv = options.use_deconv;
+  result.enable_auxiliary_loss = options.enable_auxiliary_loss.value_or(result.enable_auxiliary_loss);
+  set(result.multi_grid, options.multi_grid);
+  set(result.backbone_indices, options.backbone_indices);
+  set(result.aspp_ratios, options.aspp_ratios);
+  set(result.bin_sizes, options.bin_sizes);
+  set(result.arm_out_chs, options.arm_out_chs);
+  set(result.seg_head_inter_chs, options.seg_head_inter_chs);
+  set(result.cm_bin_sizes, options.cm_bin_sizes);
+  set_number(result.aspp_out_channels, options.aspp_out_channels);
+  set_number(result.gc_channels, options.gc_channels);
+  set_number(result.ratio, options.ratio);
+  set_number(result.pp_out_channels, options.pp_out_channels);
+  set_number(result.lambd, options.lambd);
+  set_number(result.cm_out_ch, options.cm_out_ch);
+  return result;
+}
+
+// Weights of the backbone alone.
+void load_backbone(const TrainOptions& options, Graph& graph, Reporter& reporter) {
+  const fs::path file = models::find_checkpoint(options.network.backbone_pretrained);
+  const models::PartialResult result =
+      models::read_what_fits(graph, load_state_dict(file), options.model, "backbone");
+  if (result.total == 0) fail("model.backbone.pretrained: {} has no backbone", options.model);
+  if (result.loaded == 0)
+    fail("{}: none of the {} parameters of {}'s backbone is in it{}", file.string(), result.total,
+         options.model,
+         result.differing.empty() ? ", such as " + result.missing.front() : "; " + result.differing.front());
+  if (result.loaded < result.total)
+    reporter.warning(
+        fmt::format("{}: {} of the {} parameters of the backbone are in it; the others start anew",
+                    file.string(), result.loaded, result.total));
+}
 
 // A network of the zoo, for as many classes as the options, the checkpoint or the data say.
 Graph build_graph(const TrainOptions& options, const StateDict& state, const fs::path& weights,
@@ -24,9 +72,13 @@ Graph build_graph(const TrainOptions& options, const StateDict& state, const fs:
     classes = is_continued && !weights.empty()
                   ? models::num_classes_of(state, options.model, weights.string())
                   : classes_of_data;
-  Graph graph = models::build_model(
-      options.model,
-      {.num_classes = classes, .img_size = options.img_size, .width = options.width, .seed = options.seed});
+  Graph graph = models::build_model(options.model, {.num_classes = classes,
+                                                    .img_size = options.img_size,
+                                                    .width = options.width,
+                                                    .seed = options.seed,
+                                                    .segmentation = segmentation_options(options.network)});
+  if (weights.empty() && !options.network.backbone_pretrained.empty())
+    load_backbone(options, graph, reporter);
   if (!weights.empty() && load_parameters(graph, state, weights, names, !is_continued))
     reporter.warning(fmt::format("{} is for {} classes: the last layer starts anew for {}", weights.string(),
                                  models::num_classes_of(state, options.model, weights.string()), classes));
@@ -69,7 +121,43 @@ CheckpointNames names_of(const TrainOptions& options) {
   return {options.model_dir.empty() ? options.model : "", options.names};
 }
 
+namespace {
+
+std::unique_ptr<Loader> training_loader(Dataset dataset, const TrainOptions& options, const Comm& comm,
+                                        int workers) {
+  return std::make_unique<Loader>(std::move(dataset), options.train_transforms,
+                                  LoaderOptions{.batching = Batching::kFull,
+                                                .batch_size = options.batch_size,
+                                                .workers = workers,
+                                                .seed = options.seed,
+                                                .shard = {comm.rank(), comm.size()},
+                                                .balanced = options.balanced_sampling});
+}
+
+TrainingData open_mask_data(const TrainOptions& options, const Comm& comm, int workers) {
+  if (options.mixup > 0 || options.cutmix > 0 || options.balanced_sampling)
+    fail("--mixup, --cutmix and --balanced-sampling are for classifiers, and {} segments", options.model);
+  check_segment_options(options.test);
+  TrainingData data;
+  data.classes = options.num_classes;
+  if (options.test_only || options.do_eval || !goes_by_iterations(options)) {
+    data.validation = open_masks(options.val_masks);
+    if (!data.validation.has_masks())
+      fail("{}: the pictures to evaluate on have no masks", options.val_masks.root);
+    data.notes = data.validation.notes;
+  }
+  if (options.test_only) return data;
+  Dataset training = open_masks(options.train_masks);
+  if (!training.has_masks()) fail("{}: the pictures to train on have no masks", options.train_masks.root);
+  std::ranges::copy(training.notes, std::back_inserter(data.notes));
+  data.loader = training_loader(std::move(training), options, comm, workers);
+  return data;
+}
+
+}  // namespace
+
 TrainingData open_data(const TrainOptions& options, const Comm& comm, int workers) {
+  if (options.task == TaskKind::kSegmentation) return open_mask_data(options, comm, workers);
   TrainingData data;
   const std::string& path = options.val_data_path.empty() ? options.data_path : options.val_data_path;
   data.validation = open_dataset(path, "val");
@@ -81,16 +169,13 @@ TrainingData open_data(const TrainOptions& options, const Comm& comm, int worker
   check_same_classes(training, data.validation);
   data.classes = std::max(data.classes, training.class_count());
   if (!training.classes.empty()) data.class_names = training.classes;
-  data.loader = std::make_unique<Loader>(std::move(training), options.train_transforms,
-                                         LoaderOptions{.batching = Batching::kFull,
-                                                       .batch_size = options.batch_size,
-                                                       .workers = workers,
-                                                       .seed = options.seed,
-                                                       .shard = {comm.rank(), comm.size()},
-                                                       .balanced = options.balanced_sampling});
+  data.loader = training_loader(std::move(training), options, comm, workers);
   return data;
 }
 
+namespace {
+
+// Of a classifier's loss; undefined: all alike.
 at::Tensor class_weights_of(const TrainOptions& options, const Dataset& training, std::int64_t classes) {
   if (!options.class_weights.empty() && std::ssize(options.class_weights) != classes)
     fail("--class-weights: there are {} weights, and the network has {} classes",
@@ -105,6 +190,42 @@ at::Tensor class_weights_of(const TrainOptions& options, const Dataset& training
   return at::tensor(weights, at::kFloat);
 }
 
+// One for each output. A single one stands for all.
+std::vector<LossSpec> losses_of_outputs(const TrainOptions& options, std::int64_t classes,
+                                        std::size_t outputs) {
+  std::vector<LossSpec> losses = options.losses;
+  if (losses.size() == 1) losses.resize(outputs, losses[0]);
+  if (losses.size() != outputs)
+    fail("loss: there are {} losses, and {} has {} outputs, each of which needs one (loss.types, loss.coef)",
+         losses.size(), options.model, outputs);
+  for (const LossSpec& loss : losses) check_loss(loss, classes);
+  return losses;
+}
+
+}  // namespace
+
+LossOptions loss_options(const TrainOptions& options, const Task& task, const Dataset& training,
+                         std::int64_t classes, std::size_t outputs, at::Device device) {
+  LossOptions loss{.label_smoothing = options.label_smoothing};
+  if (task.loss == Loss::kPixels) {
+    loss.specs = losses_of_outputs(options, classes, outputs);
+    loss.segmentation.batch_dice = options.paddleseg == PaddleSeg::k2_2;
+    return loss;
+  }
+  loss.class_weights = class_weights_of(options, training, classes);
+  if (loss.class_weights.defined()) loss.class_weights = loss.class_weights.to(device);
+  return loss;
+}
+
+const Task& task_of(const TrainOptions& options) {
+  return options.task == TaskKind::kSegmentation ? kSegmentation : kClassification;
+}
+
+std::int64_t class_dimension(const Task& task, const Shape& scores) {
+  if (task.loss != Loss::kPixels) return scores.empty() ? kUnknown : scores.back();
+  return scores.size() == 4 ? scores[1] : kUnknown;
+}
+
 Start build_network(const TrainOptions& options, std::int64_t classes, at::Device device, const Comm& comm,
                     const CheckpointNames& names, Reporter& reporter) {
   Start start;
@@ -112,11 +233,11 @@ Start build_network(const TrainOptions& options, std::int64_t classes, at::Devic
   if (!options.resume.empty())
     weights = start.checkpoint = find_checkpoint(options.resume);
   else if (!options.pretrained.empty())
-    weights = find_parameters(options.pretrained, {"best", "latest"});
+    weights = find_parameters(options.pretrained, {"best", "latest", "model", "best_model/model"});
   StateDict state;
   if (!weights.empty()) state = load_state_dict(weights);
   Graph graph = load_graph(options, state, weights, classes, names, reporter);
-  const std::int64_t scores = graph.value(graph.outputs.at(0)).shape.back();
+  const std::int64_t scores = class_dimension(task_of(options), graph.value(graph.outputs.at(0)).shape);
   if (scores >= 0 && scores < classes)
     fail("{}: the data has {} classes, and the network {}; give --num-classes {}", options.data_path, classes,
          scores, classes);

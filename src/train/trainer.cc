@@ -7,18 +7,15 @@
 #include "base/file.h"
 #include "base/threads.h"
 #include "data/deploy_yaml.h"
-#include "data/mix.h"
 #include "train/convert.h"
 #include "train/device.h"
-#include "train/ema.h"
 #include "train/evaluate.h"
 #include "train/export.h"
-#include "train/loss.h"
-#include "train/loss_scale.h"
-#include "train/reducer.h"
 #include "train/run_folder.h"
 #include "train/schedule.h"
+#include "train/segmentation_log.h"
 #include "train/setup.h"
+#include "train/stepper.h"
 #include "train/training_log.h"
 
 namespace octet::train {
@@ -38,12 +35,14 @@ int local_size(const Comm& comm) {
   return size ? std::max(std::atoi(size), 1) : comm.size();
 }
 
-// The loop. A run is so many iterations (steps); an epoch is as many of them as the data has batches, and
-// ends with an evaluation and a checkpoint.
+// The loop. A run is so many iterations (steps); an epoch is as many of them as the data has batches. It is
+// evaluated and saved at the end of each epoch, or every so many iterations.
 class Trainer {
  public:
   Trainer(const TrainOptions& options, Comm& comm, Reporter& reporter, const std::atomic<bool>& stop)
       : options_(options),
+        task_(task_of(options)),
+        by_iterations_(goes_by_iterations(options)),
         comm_(comm),
         reporter_(reporter),
         stop_(stop),
@@ -51,12 +50,15 @@ class Trainer {
         threads_(options.threads > 0 ? options.threads : std::max(default_threads() / local_size(comm), 1)),
         pool_(threads_),
         names_(names_of(options)),
-        log_(options, task_, comm, reporter) {
+        log_(options, task_, comm, reporter),
+        folder_(options) {
     at::set_num_threads(threads_);
   }
 
   Outcome run() {
     data_ = open_data(options_, comm_, options_.workers >= 0 ? options_.workers : threads_);
+    if (is_first())
+      for (const std::string& note : data_.notes) reporter_.notice(note);
     Start start = build_network(options_, data_.classes, device_, comm_, names_, reporter_);
     network_ = std::move(start.network);
     name_classes();
@@ -70,9 +72,10 @@ class Trainer {
     prepare(start.checkpoint);
     if (iteration_ >= total_ || is_stale()) log_.say(nothing_to_do());
     if (should_stop()) return Outcome::kStopped;
+    log_.start_anew();
     while (iteration_ < total_ && !is_stale()) {
-      if (!train_epoch()) return Outcome::kStopped;
-      finish_epoch();
+      if (!train_until(next_milestone())) return Outcome::kStopped;
+      finish_milestone();
     }
     finish_run();
     return Outcome::kDone;
@@ -82,6 +85,14 @@ class Trainer {
   bool is_first() const { return comm_.rank() == 0; }
   std::int64_t epoch() const { return iteration_ / batches_; }
   std::int64_t iteration_of_epoch() const { return iteration_ % batches_; }
+  std::int64_t end_of_epoch() const { return std::min((epoch() + 1) * batches_, total_); }
+
+  // Where the network is saved, and evaluated, next.
+  std::int64_t next_milestone() const {
+    if (!by_iterations_) return end_of_epoch();
+    const std::int64_t interval = options_.save_interval;
+    return std::min((iteration_ / interval + 1) * interval, total_);
+  }
 
   // Early stopping.
   bool is_stale() const {
@@ -92,7 +103,7 @@ class Trainer {
   // inference model that is trained.
   void name_classes() {
     const Shape& scores = network_->graph().value(network_->graph().outputs.at(0)).shape;
-    classes_ = scores.empty() ? kUnknown : scores.back();
+    classes_ = class_dimension(task_, scores);
     std::vector<std::string> names = data_.class_names;
     if (names.empty() && !options_.model_dir.empty()) names = load_class_names(options_.model_dir);
     if (std::ssize(names) == classes_) log_.class_names = names;
@@ -103,24 +114,14 @@ class Trainer {
     total_ = total_batches(options_, batches_);
     if (options_.quant.enabled && !network_->is_quantized()) start_quantization();
     network_->freeze(options_.freeze);
-    loss_.class_weights =
-        class_weights_of(options_, data_.loader->dataset(), classes_ < 0 ? data_.classes : classes_);
-    if (loss_.class_weights.defined()) loss_.class_weights = loss_.class_weights.to(device_);
-    optimizer_ = std::make_unique<Optimizer>(network_->parameters(), options_);
-    if (options_.use_ema) ema_ = std::make_unique<Ema>(*network_, options_.ema_decay);
-    scale_.scale = network_->precision.dtype == at::kHalf && network_->precision.level != Amp::kOff
-                       ? LossScale::kInitial
-                       : 1;
+    stepper_ = std::make_unique<Stepper>(
+        options_, task_, *network_, comm_,
+        loss_options(options_, task_, data_.loader->dataset(), classes_ < 0 ? data_.classes : classes_,
+                     network_->graph().outputs.size(), device_));
     if (!checkpoint.empty()) resume(checkpoint);
     if (options_.start_epoch >= 0) iteration_ = options_.start_epoch * batches_;
-    if (comm_.size() > 1) {
-      reducer_ = std::make_unique<Reducer>(network_->parameters(), *optimizer_, comm_.duplicate());
-      if (options_.sync_bn) {
-        statistics_comm_ = comm_.duplicate();
-        network_->sync = statistics_comm_.get();
-      }
-    }
-    if (is_first()) prepare_run_folder(options_, log_.class_names);
+    stepper_->start_exchange();
+    if (is_first()) folder_.prepare(log_.class_names);
     log_.start_curves();
   }
 
@@ -135,12 +136,15 @@ class Trainer {
   }
 
   void resume(const fs::path& checkpoint) {
-    const Position position = load_optimizer(checkpoint, *network_, *optimizer_, names_);
+    const Position position = load_optimizer(checkpoint, *network_, stepper_->optimizer(), names_);
     iteration_ = position.epoch * batches_ + std::min(position.iteration, batches_);
     best_ = position.best;
+    best_iteration_ = position.best_iteration;
     since_best_ = position.since_best;
-    scale_.good_steps = position.good_steps;
-    if (scale_.scale > 1) scale_.scale = position.loss_scale;
+    LossScale& scale = stepper_->scale;
+    scale.good_steps = position.good_steps;
+    if (scale.scale > 1) scale.scale = position.loss_scale;
+    folder_.continue_from(checkpoint, iteration_);
     log_.say(fmt::format("resuming from {} at epoch {}, iteration {}", checkpoint.string(), position.epoch,
                          position.iteration));
   }
@@ -155,42 +159,56 @@ class Trainer {
     return fmt::format("nothing to do: {} epochs are done, and --epochs is {}", epoch(), options_.epochs);
   }
 
-  // To the end of the epoch or of the run. False: someone asked to stop.
-  bool train_epoch() {
-    network_->training = true;
+  // Whether batch norms keep their statistics from here on: in the last epochs, or iterations.
+  bool are_statistics_frozen() const {
+    if (!network_->is_quantized() || iteration_ == 0) return false;
+    const double share = options_.quant.freeze_share;
+    if (by_iterations_)
+      return iteration_ >= total_ - static_cast<std::int64_t>(share * static_cast<double>(total_));
     const std::int64_t epochs = (total_ + batches_ - 1) / batches_;
-    const auto frozen = static_cast<std::int64_t>(options_.quant.freeze_share * static_cast<double>(epochs));
-    network_->freeze_statistics = network_->is_quantized() && epoch() > 0 && epoch() >= epochs - frozen;
+    return epoch() > 0 && epoch() >= epochs - static_cast<std::int64_t>(share * static_cast<double>(epochs));
+  }
+
+  // False: someone asked to stop.
+  bool train_until(std::int64_t end) {
+    network_->training = true;
     data_.loader->start_epoch(epoch(), iteration_of_epoch());
-    const std::int64_t end = std::min((epoch() + 1) * batches_, total_);
-    log_.start_anew();
+    network_->freeze_statistics = are_statistics_frozen();
+    if (!by_iterations_) log_.start_anew();
     Clock::time_point start = Clock::now();
     while (iteration_ < end) {
-      if (iteration_ >= step_end_) begin_step(end);
+      if (stepper_->is_over(iteration_)) begin_step(end);
       std::optional<Batch> batch = data_.loader->next();
       check(batch.has_value(), "an epoch has fewer batches than its loader says");
-      const TrainingLog::Place place{epoch(), iteration_of_epoch(), iteration_};
+      const TrainingLog::Place place{epoch(), iteration_of_epoch(), iteration_, total_};
       for (const std::string& message : batch->broken) reporter_.warning(message + "; skipped");
       if (place.iteration == 0) log_.pictures(*batch, place.epoch);
       const double reader_seconds = seconds_since(start);
       const double rate = learning_rate(options_, iteration_, batches_);
-      TrainingLog::Step done = step(*batch, rate);
-      done.reader_seconds = reader_seconds;
-      done.seconds = seconds_since(start);
+      const Stepper::Result result = stepper_->run(*batch, iteration_, rate);
+      if (!std::isfinite(result.sum())) stop_here(fmt::format("the loss is {}", result.sum()));
+      if (log_.counts_answers()) log_.add(from_torch(result.scores), *batch);
+      log_.add({.losses = result.losses,
+                .samples = batch->size(),
+                .reader_seconds = reader_seconds,
+                .seconds = seconds_since(start)});
       start = Clock::now();
-      log_.add(done);
       if (log_.is_due(place)) {
         log_.print(place, rate);
         start = Clock::now();
       }
-      const bool stops = should_stop() && ends_step();
-      if (stops || iteration_ + 1 == end) check_weights();
+      const bool stops = should_stop() && stepper_->ends_with(iteration_);
+      if ((stops || iteration_ + 1 == end) && !stepper_->is_sound())
+        stop_here("the network's scores are no finite numbers");
       ++iteration_;
-      if (!stops) continue;
-      save({"latest"});
-      log_.say(fmt::format("stopped at epoch {}, iteration {}: latest.* is saved; go on with --resume {}",
-                           place.epoch, place.iteration + 1, options_.output_dir));
-      return false;
+      if (stops) {
+        save_stopped(place);
+        return false;
+      }
+      if (iteration_of_epoch() == 0 && iteration_ < end) {
+        data_.loader->start_epoch(epoch());
+        network_->freeze_statistics = are_statistics_frozen();
+      }
     }
     return true;
   }
@@ -203,100 +221,65 @@ class Trainer {
   }
 
   // The optimiser's next step takes the batches from here on.
-  void begin_step(std::int64_t epoch_end) {
+  void begin_step(std::int64_t milestone) {
     const std::int64_t accumulate = options_.accumulate;
-    step_begin_ = iteration_;
-    step_end_ = std::min(iteration_ + accumulate - iteration_of_epoch() % accumulate, epoch_end);
-  }
-  bool ends_step() const { return iteration_ + 1 == step_end_; }
-
-  TrainingLog::Step step(Batch& batch, double rate) {
-    network_->step.number = iteration_;
-    if (iteration_ == step_begin_) optimizer_->clear_gradients();
-    constexpr std::uint64_t kMixing = 0x6d6978;  // tells its numbers from those of others with the same keys
-    const auto number = static_cast<std::uint64_t>(iteration_),
-               rank = static_cast<std::uint64_t>(comm_.rank());
-    mix(batch, {.mixup = options_.mixup, .cutmix = options_.cutmix}, Random({options_.seed, kMixing, number}),
-        Random({options_.seed, kMixing, number, rank}));
-    last_pixels_ = batch.pixels;
-    const at::Tensor scores = network_->forward(view_in_torch(batch.pixels)).to(at::kFloat);
-    const at::Tensor loss = losses_of(task_.loss, {scores}, batch, loss_).at(0);
-    const double value = loss.item<double>();
-    if (!std::isfinite(value)) stop_here(fmt::format("the loss is {}", value));
-    // Processes exchange the sum over all batches of the step.
-    const bool exchanges = reducer_ && ends_step();
-    if (exchanges) reducer_->start();
-    const double factor = scale_.scale / static_cast<double>(step_end_ - step_begin_);
-    (factor == 1 ? loss : loss * factor).backward();
-    if (exchanges) reducer_->finish();
-    if (ends_step()) update(rate);
-
-    log_.add(from_torch(scores.detach()), batch);
-    return {.loss = value * static_cast<double>(batch.size()), .samples = batch.size()};
+    stepper_->begin(iteration_, std::min({iteration_ + accumulate - iteration_of_epoch() % accumulate,
+                                          end_of_epoch(), milestone}));
   }
 
-  // A step of the optimiser, unless the scaled gradients are no numbers any more.
-  void update(double rate) {
-    if (scale_.scale != 1 || network_->precision.dtype == at::kHalf) {
-      const at::NoGradGuard no_gradients;
-      at::Tensor& gradients = optimizer_->gradients();
-      gradients.mul_(1 / scale_.scale);
-      const bool finite = std::isfinite(gradients.sum().item<double>());
-      scale_.update(finite);
-      if (!finite) return;
-    }
-    clip_gradients();
-    optimizer_->step(rate);
-    if (ema_) ema_->update(optimizer_->steps_done);
-  }
-
-  void clip_gradients() {
-    if (options_.clip_grad_norm == 0) return;
-    const at::NoGradGuard no_gradients;
-    at::Tensor& gradients = optimizer_->gradients();
-    const double norm = gradients.norm().item<double>();
-    if (norm > options_.clip_grad_norm) gradients.mul_(options_.clip_grad_norm / norm);
-  }
-
-  // The step before a checkpoint may be the bad one: weights that are out of bounds are not saved.
-  void check_weights() {
-    const at::NoGradGuard no_gradients;
-    const bool training = std::exchange(network_->training, false);
-    const at::Tensor scores = network_->forward(view_in_torch(last_pixels_));
-    network_->training = training;
-    if (!at::isfinite(scores).all().item<bool>()) stop_here("the network's scores are no finite numbers");
+  void save_stopped(const TrainingLog::Place& place) {
+    if (!is_first()) return;
+    const Ema::Use averages(stepper_->ema());
+    folder_.save_stopped(state(), position());
+    if (by_iterations_)
+      log_.say(fmt::format("stopped at iter {}: {} is saved; go on with {}", place.number + 1,
+                           folder_.last().parent_path().string(), folder_.how_to_resume()));
+    else
+      log_.say(fmt::format("stopped at epoch {}, iteration {}: latest.* is saved; go on with {}", place.epoch,
+                           place.iteration + 1, folder_.how_to_resume()));
   }
 
   // Training has gone wrong; what is saved stays.
   [[noreturn]] void stop_here(const std::string& what) const {
     const fs::path latest = fs::path(options_.output_dir) / "latest.pdparams";
-    fail(
-        "{} at epoch {}, iteration {}; {}. Try a smaller --lr, or a --warmup-epochs", what, epoch(),
-        iteration_of_epoch(),
-        fs::exists(latest) ? "the last good checkpoint is " + latest.string() : "there is no checkpoint yet");
+    const fs::path last = !by_iterations_ && fs::exists(latest) ? latest : folder_.last();
+    const std::string where = by_iterations_
+                                  ? fmt::format("iter {}", iteration_ + 1)
+                                  : fmt::format("epoch {}, iteration {}", epoch(), iteration_of_epoch());
+    fail("{} at {}; {}. Try a smaller --lr, or a {}", what, where,
+         last.empty() ? "there is no checkpoint yet" : "the last good checkpoint is " + last.string(),
+         by_iterations_ ? "warm-up (lr_scheduler.warmup_iters)" : "--warmup-epochs");
   }
 
-  void finish_epoch() {
-    const std::int64_t finished = (iteration_ - 1) / batches_;
-    share_statistics();
-    Evaluation evaluation = evaluate();
-    log_.evaluated(evaluation, finished);
-    const double result = evaluation.metric->rows().at(0).value;
-    std::vector<std::string> stems = {fmt::format("model_{}", finished), "latest"};
-    const bool is_better = evaluation.metric->better(result, best_);
-    if (is_better) {
-      stems.push_back("best");
-      best_ = result;
+  // The end of an epoch, or so many iterations.
+  void finish_milestone() {
+    const std::int64_t at = by_iterations_ ? iteration_ : (iteration_ - 1) / batches_;
+    stepper_->share_statistics();
+    bool is_better = false;
+    if (evaluates()) {
+      Evaluation evaluation = evaluate();
+      log_.evaluated(evaluation, at);
+      const double result = evaluation.metric->rows().at(0).value;
+      is_better = evaluation.metric->better(result, best_);
+      if (is_better) {
+        best_ = result;
+        best_iteration_ = iteration_;
+      }
+      if (options_.early_stop_intervals > 0) since_best_ = is_better ? 0 : since_best_ + 1;
+      if (is_better || !has_best_answers_) {
+        answers_ = std::move(evaluation.confusion);
+        answers_epoch_ = at;
+        has_best_answers_ = is_better;
+      }
     }
-    if (options_.early_stop_intervals > 0) since_best_ = is_better ? 0 : since_best_ + 1;
-    if (is_better || !has_best_answers_) {
-      answers_ = std::move(evaluation.confusion);
-      answers_epoch_ = finished;
-      has_best_answers_ = is_better;
+    if (is_first()) {
+      const Ema::Use averages(stepper_->ema());
+      folder_.save(state(), position(), is_better);
     }
-    save(stems);
+    if (by_iterations_ && evaluates()) log_.say(best_line(best_, best_iteration_));
     if (is_stale() && iteration_ < total_)
-      log_.say(fmt::format("stopped early: no better result than {:.4f} in {} epochs", best_, since_best_));
+      log_.say(fmt::format("stopped early: no better result than {:.4f} in {} {}", best_, since_best_,
+                           by_iterations_ ? "evaluations" : "epochs"));
   }
 
   // What is told and written when all is trained.
@@ -310,60 +293,57 @@ class Trainer {
       save_file(fs::path(options_.output_dir) / "confusion_matrix.png",
                 encode_png(confusion_picture(answers_)));
     }
-    const Ema::Use averages(ema_.get());
+    if (by_iterations_) return;  // whoever wants a model exports a checkpoint
+    const Ema::Use averages(stepper_->ema());
     if (network_->is_quantized() && is_first())
-      log_.say(
-          fmt::format("wrote {} and .pdiparams", export_quantized(*network_, options_.output_dir).string()));
+      log_.say(fmt::format("wrote {} and .pdiparams",
+                           export_quantized(*network_, task_, options_.output_dir).string()));
   }
 
-  // Processes see other data, so their statistics differ a little; they go on with the mean.
-  void share_statistics() {
-    if (comm_.size() == 1) return;
-    const at::NoGradGuard no_gradients;
-    std::vector<at::Tensor> statistics, parts;
-    for (const Weight& statistic : network_->statistics()) statistics.push_back(statistic.tensor);
-    if (ema_) std::ranges::move(ema_->statistics(), std::back_inserter(statistics));
-    for (const at::Tensor& statistic : statistics) parts.push_back(statistic.to(at::kCPU).view({-1}));
-    at::Tensor all = at::cat(parts);
-    comm_.all_reduce(std::span<float>(all.data_ptr<float>(), static_cast<std::size_t>(all.numel())));
-    all.div_(comm_.size());
-    std::int64_t at = 0;
-    for (at::Tensor& statistic : statistics) {
-      const std::int64_t size = statistic.numel();
-      statistic.copy_(all.slice(0, at, at + size).view(statistic.sizes()));
-      at += size;
-    }
-  }
+  bool evaluates() const { return !by_iterations_ || options_.do_eval; }
 
   Evaluation evaluate() {
-    const Ema::Use averages(ema_.get());
-    const EvaluateOptions options{.task = task_,
-                                  .classes = std::max<std::int64_t>(classes_, 0),
-                                  .batch_size = std::min(options_.batch_size, 64),
-                                  .workers = std::max(options_.workers >= 0 ? options_.workers : threads_, 1),
-                                  .comm = &comm_,
-                                  .reporter = is_first() ? &reporter_ : nullptr};
+    const Ema::Use averages(stepper_ ? stepper_->ema() : nullptr);
+    const bool is_new = options_.paddleseg == PaddleSeg::k2_9;
+    const EvaluateOptions options{
+        .task = task_,
+        .metric = {.classes = std::max<std::int64_t>(classes_, 0), .absent_iou = is_new ? 1.0 : 0.0},
+        .classes = std::max<std::int64_t>(classes_, 0),
+        .batch_size = std::min(options_.batch_size, 64),
+        .workers = std::max(options_.workers >= 0 ? options_.workers : threads_, 1),
+        .segment = options_.test,
+        .summands = is_new ? Summands::kScores : Summands::kProbabilities,
+        .comm = &comm_,
+        .reporter = is_first() ? &reporter_ : nullptr};
     const Transforms& transforms = options_.val_transforms;
+    log_.evaluating(static_cast<std::int64_t>(data_.validation.entries.size()));
     if (device_.is_cuda()) return train::evaluate(*network_, data_.validation, transforms, options);
-    return train::evaluate(network_->deployed(), data_.validation, transforms, options, pool_);
+    Graph graph = network_->deployed();
+    graph.outputs.resize(1);  // auxiliary heads are for training
+    return train::evaluate(graph, data_.validation, transforms, options, pool_);
   }
 
-  void save(const std::vector<std::string>& stems) {
-    if (!is_first()) return;
-    const Ema::Use averages(ema_.get());
-    save_checkpoint(options_.output_dir, stems, *network_, *optimizer_,
-                    {.epoch = epoch(),
-                     .iteration = iteration_of_epoch(),
-                     .best = best_,
-                     .learning_rate = learning_rate(options_, iteration_, batches_),
-                     .loss_scale = scale_.scale,
-                     .good_steps = scale_.good_steps,
-                     .since_best = since_best_},
-                    names_, ema_ ? ema_->others() : std::vector<Weight>());
+  RunFolder::State state() {
+    Ema* ema = stepper_->ema();
+    return {*network_, stepper_->optimizer(), names_, ema ? ema->others() : std::vector<Weight>()};
+  }
+
+  Position position() const {
+    return {.epoch = epoch(),
+            .iteration = iteration_of_epoch(),
+            .done = iteration_,
+            .epoch_done = (iteration_ - 1) / batches_,
+            .best = best_,
+            .best_iteration = best_iteration_,
+            .learning_rate = learning_rate(options_, iteration_, batches_),
+            .loss_scale = stepper_->scale.scale,
+            .good_steps = stepper_->scale.good_steps,
+            .since_best = since_best_};
   }
 
   const TrainOptions& options_;
-  const Task& task_ = default_task();
+  const Task& task_;
+  const bool by_iterations_;
   Comm& comm_;
   Reporter& reporter_;
   const std::atomic<bool>& stop_;
@@ -372,23 +352,18 @@ class Trainer {
   ThreadPool pool_;  // of octet's runtime
   const CheckpointNames names_;
   TrainingLog log_;
+  RunFolder folder_;
 
   TrainingData data_;
   std::unique_ptr<Network> network_;
-  std::unique_ptr<Optimizer> optimizer_;
-  std::unique_ptr<Ema> ema_;
-  LossOptions loss_ = {.label_smoothing = options_.label_smoothing};
-  std::unique_ptr<Comm> statistics_comm_;
-  std::unique_ptr<Reducer> reducer_;
-  Tensor last_pixels_;  // of the last step
-  LossScale scale_;
-  std::int64_t batches_ = 0;                    // of an epoch
-  std::int64_t iteration_ = 0, total_ = 0;      // done, and to do, counted over all epochs
-  std::int64_t step_begin_ = 0, step_end_ = 0;  // the batches of the optimiser's step
-  std::int64_t classes_ = 0;                    // of the network; kUnknown: it does not say
-  double best_ = -1;                            // of the metric so far; -1: none yet
-  int since_best_ = 0;                          // evaluations, where the run ends after so many
-  Confusion answers_;                           // of the best evaluation of this run, else of the last one
+  std::unique_ptr<Stepper> stepper_;
+  std::int64_t batches_ = 0;                // of an epoch
+  std::int64_t iteration_ = 0, total_ = 0;  // done, and to do, counted over all epochs
+  std::int64_t classes_ = 0;                // of the network; kUnknown: it does not say
+  double best_ = -1;                        // of the metric so far; -1: none yet
+  std::int64_t best_iteration_ = 0;         // and after how many iterations
+  int since_best_ = 0;                      // evaluations, where the run ends after so many
+  Confusion answers_;                       // of the best evaluation of this run, else of the last one
   std::int64_t answers_epoch_ = 0;
   bool has_best_answers_ = false;
 };

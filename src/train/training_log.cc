@@ -3,13 +3,23 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 
 #include "data/transforms/normalize.h"
+#include "tasks/segmentation.h"
+#include "train/run_folder.h"
+#include "train/segmentation_log.h"
 
 namespace octet::train {
 
 TrainingLog::TrainingLog(const TrainOptions& options, const Task& task, Comm& comm, Reporter& reporter)
-    : options_(options), comm_(comm), reporter_(reporter), task_(task), metric_(task.metric({})) {}
+    : options_(options),
+      comm_(comm),
+      reporter_(reporter),
+      task_(task),
+      by_iterations_(goes_by_iterations(options)),
+      counts_answers_(task.loss == Loss::kCrossEntropy),
+      metric_(task.metric({})) {}
 
 void TrainingLog::start_curves() {
   if (options_.use_vdl && comm_.rank() == 0)
@@ -26,7 +36,8 @@ void TrainingLog::add_scalar(const std::string& tag, std::int64_t step, double v
 }
 
 void TrainingLog::say(const std::string& line) const {
-  if (comm_.rank() == 0) reporter_.line(line);
+  if (comm_.rank() != 0) return;
+  reporter_.line(by_iterations_ ? log_prefix(options_.paddleseg, std::time(nullptr)) + line : line);
 }
 
 void TrainingLog::start_anew() {
@@ -36,7 +47,9 @@ void TrainingLog::start_anew() {
 }
 
 void TrainingLog::add(const Step& step) {
-  sums_.loss += step.loss;
+  sums_.losses.resize(step.losses.size());
+  for (std::size_t i = 0; i < step.losses.size(); ++i)
+    sums_.losses[i] += step.losses[i] * static_cast<double>(step.samples);
   sums_.samples += step.samples;
   sums_.reader_seconds += step.reader_seconds;
   sums_.seconds += step.seconds;
@@ -47,15 +60,33 @@ void TrainingLog::add(const Tensor& output, const Batch& batch) {
   metric_->update(output, batch);
 }
 
+bool TrainingLog::is_due(const Place& place) const {
+  return (by_iterations_ ? place.number + 1 : place.iteration) % options_.print_freq == 0;
+}
+
 void TrainingLog::print(const Place& place, double learning_rate) {
-  double sums[] = {sums_.loss, static_cast<double>(sums_.samples)};
+  std::vector<double> sums = sums_.losses;
+  sums.push_back(static_cast<double>(sums_.samples));
   if (comm_.size() > 1) {
     comm_.all_reduce(std::span<double>(sums));
-    comm_.all_reduce(metric_->sums());
+    if (counts_answers_) comm_.all_reduce(metric_->sums());
   }
-  const double n = sums[1], steps = static_cast<double>(steps_);
-  const double loss = sums[0] / n, speed = n / sums_.seconds;
-  const std::vector<MetricRow> rows = metric_->rows();
+  const double samples = sums.back();
+  sums.pop_back();
+  for (double& loss : sums) loss /= samples;
+  if (by_iterations_)
+    print_iteration(place, learning_rate, sums, samples);
+  else
+    print_step(place, learning_rate, sums, samples);
+  start_anew();
+}
+
+void TrainingLog::print_step(const Place& place, double learning_rate, const std::vector<double>& losses,
+                             double samples) {
+  const double steps = static_cast<double>(steps_), speed = samples / sums_.seconds,
+               loss = std::accumulate(losses.begin(), losses.end(), 0.0);
+  std::vector<MetricRow> rows;
+  if (counts_answers_) rows = metric_->rows();
   std::string results;
   for (const MetricRow& row : rows) results += fmt::format("{}: {:.5f}, ", row.tag, row.value);
   say(
@@ -63,21 +94,53 @@ void TrainingLog::print(const Place& place, double learning_rate) {
                   "avg_reader_cost: {:.5f} sec, avg_batch_cost: {:.5f} sec, avg_samples: {}, avg_ips: {:.5f} "
                   "images/sec.",
                   place.epoch, place.iteration, results, learning_rate, loss, sums_.reader_seconds / steps,
-                  sums_.seconds / steps, n / steps, speed));
-  start_anew();
+                  sums_.seconds / steps, samples / steps, speed));
   add_scalar("train/loss", place.number, loss);
   for (const MetricRow& row : rows) add_scalar(fmt::format("train/{}", row.tag), place.number, row.value);
   add_scalar("train/lr", place.number, learning_rate);
   add_scalar("train/images_per_second", place.number, speed);
 }
 
-void TrainingLog::evaluated(const Evaluation& evaluation, std::int64_t epoch) {
+void TrainingLog::print_iteration(const Place& place, double learning_rate, const std::vector<double>& losses,
+                                  double samples) {
+  const auto steps = static_cast<double>(steps_);
+  const StepLine line{.epoch = place.epoch + 1,
+                      .iteration = place.number + 1,
+                      .iterations = place.total,
+                      .loss = std::accumulate(losses.begin(), losses.end(), 0.0),
+                      .learning_rate = learning_rate,
+                      .batch_cost = sums_.seconds / steps,
+                      .reader_cost = sums_.reader_seconds / steps,
+                      .samples_per_second = samples / sums_.seconds};
+  say(step_line(line));
+  add_scalar("Train/loss", line.iteration, line.loss);
+  for (std::size_t i = 0; losses.size() > 1 && i < losses.size(); ++i)
+    add_scalar(fmt::format("Train/loss_{}", i), line.iteration, losses[i]);
+  add_scalar("Train/lr", line.iteration, learning_rate);
+  add_scalar("Train/batch_cost", line.iteration, line.batch_cost);
+  add_scalar("Train/reader_cost", line.iteration, line.reader_cost);
+}
+
+void TrainingLog::evaluating(std::int64_t pictures) const {
+  if (by_iterations_) say(start_line(pictures));
+}
+
+void TrainingLog::evaluated(const Evaluation& evaluation, std::int64_t at) {
   const std::vector<MetricRow> rows = evaluation.metric->rows();
+  if (by_iterations_) {
+    const auto& metric = dynamic_cast<const SegmentationMetric&>(*evaluation.metric);
+    for (const std::string& line : evaluation_lines(metric.scores(), evaluation.pictures, options_.paddleseg))
+      say(line);
+    for (const MetricRow& row : rows)
+      if (row.key == "miou" || row.key == "acc")
+        add_scalar(fmt::format("Evaluate/{}", row.tag), at, row.value);
+    return;
+  }
   std::string line = " *";
   for (const MetricRow& row : rows) line += fmt::format(" {} {:.4f}", row.title, row.value);
-  say(line + fmt::format(" loss {:.4f}", evaluation.loss));
-  for (const MetricRow& row : rows) add_scalar(fmt::format("eval/{}", row.tag), epoch, row.value);
-  add_scalar("eval/loss", epoch, evaluation.loss);
+  say(line + (evaluation.loss ? fmt::format(" loss {:.4f}", *evaluation.loss) : ""));
+  for (const MetricRow& row : rows) add_scalar(fmt::format("eval/{}", row.tag), at, row.value);
+  if (evaluation.loss) add_scalar("eval/loss", at, *evaluation.loss);
   const std::int64_t only = evaluation.confusion.only_answer();
   if (only < 0 || comm_.rank() != 0) return;
   const auto name =
@@ -93,7 +156,7 @@ void TrainingLog::per_class(const Confusion& confusion, const std::string& title
 }
 
 void TrainingLog::pictures(const Batch& batch, std::int64_t epoch) {
-  if (!curves_) return;
+  if (!curves_ || !counts_answers_) return;
   constexpr std::int64_t kPictures = 4;
   if (batch.pixels.dim(1) != Image::kChannels) return;
   const int size = options_.img_size;
