@@ -1,30 +1,15 @@
 #include "cli/segmentation_keys.h"
 
 #include <algorithm>
+#include <cctype>
 
 #include "base/error.h"
-#include "base/nearest.h"
 #include "cli/recipe.h"
+#include "models/paddleseg.h"
 
 namespace octet::cli {
 
 namespace {
-
-// A network of PaddleSeg's: its name, that in the zoo, and the backbones that it can have.
-struct Network {
-  std::string_view type, name;
-  enum class Backbone { kNone, kResNet, kStdc } backbone;
-};
-
-constexpr Network kNetworks[] = {
-    {"BiSeNetV2", "bisenetv2", Network::Backbone::kNone},
-    {"UNet", "unet", Network::Backbone::kNone},
-    {"DeepLabV3", "deeplabv3", Network::Backbone::kResNet},
-    {"DeepLabV3P", "deeplabv3p", Network::Backbone::kResNet},
-    {"GCNet", "gcnet", Network::Backbone::kResNet},
-    {"PSPNet", "pspnet", Network::Backbone::kResNet},
-    {"PPLiteSeg", "pp_liteseg", Network::Backbone::kStdc},
-};
 
 constexpr std::string_view kBackbones = "ResNet50_vd|STDC1|STDC2";
 
@@ -104,28 +89,11 @@ void add_segmentation_keys(Args& args, SegmentationKeys* keys, train::TrainOptio
   add_network_keys(args, keys, train->network);
 }
 
-bool is_segmentation(const std::string& network) {
-  return std::ranges::any_of(kNetworks, [&](const Network& row) {
-    return network == row.type || network == row.name || network.starts_with(std::string(row.name) + "_");
-  });
-}
-
 std::string network_of(const std::string& type, const SegmentationKeys& keys) {
-  const auto row = std::ranges::find(kNetworks, type, &Network::type);
-  const bool is_bare = row != std::end(kNetworks) && row->backbone == Network::Backbone::kNone;
-  if (row == std::end(kNetworks) || is_bare) {
-    if (!keys.backbone.empty()) fail("model.backbone: {} has none to choose", type);
-    return row == std::end(kNetworks) ? type : std::string(row->name);
-  }
-  const bool is_stdc = row->backbone == Network::Backbone::kStdc;
-  const std::string backbone = keys.backbone.empty() ? "nothing" : keys.backbone;
-  if (backbone.starts_with("STDC") != is_stdc || keys.backbone.empty())
-    fail("model.backbone.type: {} stands on {}, and not on {}", type,
-         is_stdc ? "STDC1 or STDC2" : "ResNet50_vd", backbone);
-  if (is_stdc) return fmt::format("{}_stdc{}", row->name, backbone.back());
-  const int stride = keys.output_stride.value_or(8);
-  if (stride != 8 && stride != 16) fail("model.backbone.output_stride: {} is neither 8 nor 16", stride);
-  return fmt::format("{}_resnet50_os{}", row->name, stride);
+  const bool is_paddlesegs = !type.empty() && std::isupper(static_cast<unsigned char>(type[0])) != 0;
+  if (!is_paddlesegs && !keys.backbone.empty()) fail("model.backbone: {} has none to choose", type);
+  if (!is_paddlesegs) return type;
+  return std::string(models::network_of_paddleseg(type, keys.backbone, keys.output_stride.value_or(8)));
 }
 
 void set_segmentation(const SegmentationKeys& keys, train::TrainOptions& train) {

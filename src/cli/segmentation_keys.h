@@ -23,9 +23,6 @@ void add_segmentation_keys(Args& args, SegmentationKeys* keys, train::TrainOptio
 // backbone ResNet50_vd; other names stay as they are.
 std::string network_of(const std::string& type, const SegmentationKeys& keys);
 
-// Whether a network of this name, or PaddleSeg's name, is for segmentation.
-bool is_segmentation(const std::string& network);
-
 // What they mean together with the rest, once `train` has that.
 void set_segmentation(const SegmentationKeys& keys, train::TrainOptions& train);
 

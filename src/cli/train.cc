@@ -150,7 +150,7 @@ void add_schedule_flags(Args& args, TrainFlags* flags) {
 
 void add_loss_flags(Args& args, TrainFlags* flags) {
   Flag& smoothing = args.add("label-smoothing", &flags->label_smoothing,
-                             "share of the target that goes to all classes alike");
+                             "share of the target that is spread over all classes");
   smoothing.default_text = "0";
   smoothing.below = 1;
   Flag& weights = args.add("class-weights", &flags->class_weights, "auto|W1,W2,...",
@@ -222,7 +222,7 @@ void add_training_flags(Args& args, TrainFlags* flags) {
     if (!on) fail("'{}' is not True or False", text);
     if (*on) flags->precision = "fp16";
   };
-  args.add("seed", &flags->seed, {0, 1 << 30}, "of all that is random").path = "seed";
+  args.add("seed", &flags->seed, {0, 1 << 30}, "seed for everything random").path = "seed";
 
   args.group("Quantization");
   args.add("pact-quant", &flags->quant.options.enabled,
@@ -272,7 +272,7 @@ void add_output_flags(Args& args, TrainFlags* flags) {
       "sync_bn";
 
   args.group("Output");
-  Flag& output = args.add("output-dir", &flags->output_dir, "DIR", "checkpoints go there");
+  Flag& output = args.add("output-dir", &flags->output_dir, "DIR", "where checkpoints go");
   output.default_text = ".; segmentation: ./output";
   output.path = "output_dir";
   output.aliases = {"save-dir"};
@@ -287,7 +287,7 @@ void add_output_flags(Args& args, TrainFlags* flags) {
       .path = "keep_checkpoint_max";
   args.add("names", &train.names, "reference|paddle.vision", "names of the parameters in checkpoints").path =
       "names";
-  Flag& print = args.add("print-freq", &train.print_freq, {1, 1 << 20}, "a line every so many steps");
+  Flag& print = args.add("print-freq", &train.print_freq, {1, 1 << 20}, "steps between lines of the log");
   print.path = "print_freq";
   print.aliases = {"log-iters"};
   args.add("per-class", &train.per_class, "with --test-only: a table of the classes as well").path =

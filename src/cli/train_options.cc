@@ -135,11 +135,13 @@ train::TrainOptions options_of(const TrainFlags& flags) {
   train::TrainOptions train = flags.train;
   const bool is_new = flags.segmentation.version == "2.9";
   train.paddleseg = is_new ? train::PaddleSeg::k2_9 : train::PaddleSeg::k2_2;
-  const bool segments = flags.segmentation.task ? *flags.segmentation.task == "segmentation"
-                                                : is_segmentation(train.model) && train.model_dir.empty();
-  train.task = segments ? train::TaskKind::kSegmentation : train::TaskKind::kClassification;
   train.model = network_of(train.model, flags.segmentation);
-  if (train.model_dir.empty() && !is_segmentation(train.model)) models::check_model_name(train.model);
+  const bool is_of_zoo = train.model_dir.empty();
+  const bool segments = flags.segmentation.task
+                            ? *flags.segmentation.task == "segmentation"
+                            : is_of_zoo && models::task_of(train.model) == models::Task::kSegmentation;
+  train.task = segments ? train::TaskKind::kSegmentation : train::TaskKind::kClassification;
+  if (is_of_zoo) models::check_model_name(train.model);
   if (!train.pretrained.empty() && !train.resume.empty())
     fail("--pretrained and --resume can't go together: a resumed run has its weights already");
   if (flags.precision == "fp16" && train.amp_level.empty()) train.amp_level = "O1";

@@ -13,9 +13,10 @@ namespace octet {
 std::span<const OpSpec> op_table() {
   static const std::vector<OpSpec> table = [] {
     std::vector<OpSpec> all;
-    for (auto family : {ops::convolution, ops::matmul, ops::normalisation, ops::activation, ops::elementwise,
-                        ops::logic, ops::window, ops::shape, ops::movement, ops::indexing, ops::reduction,
-                        ops::quantization, ops::integer}) {
+    for (auto family :
+         {ops::convolution, ops::matmul, ops::normalisation, ops::activation, ops::elementwise, ops::logic,
+          ops::window, ops::resample, ops::nd, ops::detection, ops::sequence, ops::shape, ops::movement,
+          ops::indexing, ops::reduction, ops::quantization, ops::integer}) {
       std::vector<OpSpec> specs = family();
       all.insert(all.end(), specs.begin(), specs.end());
     }

@@ -148,7 +148,29 @@ at::Tensor layer_norm(const Call& call) {
     const at::Tensor* t = call.optional(i);
     return t ? std::optional(t->view(shape)) : std::nullopt;
   };
-  return at::layer_norm(x, shape, parameter(1), parameter(2), attr<double>(call.node, "epsilon"));
+  if (call.node.outputs.size() > 1) fail("layer_norm: only inference gives the statistics of its rows");
+  if (attr<bool>(call.node, "centered"))
+    return at::layer_norm(x, shape, parameter(1), parameter(2), attr<double>(call.node, "epsilon"));
+  Ints dims;
+  for (std::int64_t i = begin; i < x.dim(); ++i) dims.push_back(i);
+  at::Tensor y = x * at::rsqrt(at::mean(x * x, dims, true) + attr<double>(call.node, "epsilon"));
+  if (const auto scale = parameter(1)) y = y * *scale;
+  if (const auto bias = parameter(2)) y = y + *bias;
+  return y;
+}
+
+at::Tensor group_norm(const Call& call) {
+  const auto parameter = [&](std::size_t i) {
+    const at::Tensor* t = call.optional(i);
+    return t ? std::optional(*t) : std::nullopt;
+  };
+  const auto groups = attr<std::int64_t>(call.node, "groups");
+  return at::group_norm(call.x(), groups == 0 ? call.x().size(1) : groups, parameter(1), parameter(2),
+                        attr<double>(call.node, "epsilon"));
+}
+
+at::Tensor log_softmax(const Call& call) {
+  return at::log_softmax(call.x(), attr<std::int64_t>(call.node, "axis"));
 }
 
 at::Tensor softmax(const Call& call) {
@@ -315,13 +337,16 @@ at::Tensor pool2d(const Call& call) {
   const at::Tensor sums =
       cut(at::avg_pool2d(at::constant_pad_nd(x, pads), kernel, strides, {0, 0}, false, true, 1));
   // How many elements of each window count.
-  const bool exclusive = attr<bool>(node, "exclusive");
+  const bool exclusive = attr<bool>(node, "exclusive"),
+             onnx = attr<std::string>(node, "convention") == "onnx";
   const auto counts = [&](const ops::WindowAxis& axis) {
     std::vector<float> count;
     for (std::int64_t i = 0; i < axis.out; ++i) {
       const std::int64_t begin = i * axis.stride - axis.before;
       const std::int64_t low = exclusive ? std::max<std::int64_t>(begin, 0) : begin;
-      const std::int64_t high = std::min(begin + axis.kernel, axis.in + (exclusive ? 0 : axis.before));
+      const std::int64_t high = std::min(begin + axis.kernel, axis.in + (exclusive ? 0
+                                                                         : onnx    ? axis.after
+                                                                                   : axis.before));
       count.push_back(static_cast<float>(std::max<std::int64_t>(high - low, 1)));
     }
     return at::tensor(count, x.options());
@@ -529,6 +554,8 @@ constexpr Row kOperations[] = {
     {"matmul", one<matmul>},
     {"matmul_flat", one<matmul_flat>},
     {"layer_norm", one<layer_norm>},
+    {"group_norm", one<group_norm>},
+    {"log_softmax", one<log_softmax>},
     {"softmax", one<softmax>},
     {"relu", unary<at::relu>},
     {"sigmoid", unary<at::sigmoid>},

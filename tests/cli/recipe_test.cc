@@ -416,7 +416,7 @@ TEST(Recipe, SaysWhatIsWrongWithASegmentationConfig) {
       HasSubstr("1 losses and 2 factors"));
   EXPECT_THAT(error("test_config: {is_slide: True}\n"), HasSubstr("crop_size"));
   EXPECT_THAT(Files(std::vector<std::string>{"a.yaml", "model: {type: PPLiteSeg}\n"}).error("a.yaml"),
-              HasSubstr("STDC1 or STDC2"));
+              HasSubstr("PPLiteSeg needs a backbone"));
   EXPECT_THAT(Files(std::vector<std::string>{"a.yaml",
                                              "model: {type: resnet18}\ntrain_dataset: {type: Cityscapes}\n"})
                   .error("a.yaml"),

@@ -63,9 +63,11 @@ Attrs pads_of(const Reader& r, const Window& window, ValueId x) {
     const std::int64_t reach = (window.kernel[i] - 1) * window.dilations[i] + 1, stride = window.strides[i];
     const std::int64_t size = size_at(r, window, x, i);
     if (size == kUnknown && stride != 1)
-      fail("auto_pad {} with a stride depends on the size of x, which is not known before a run; give the model's "
-           "input shapes",
-           how);
+      fail(
+          "auto_pad {} with a stride depends on the size of x, which is not known before a run; give the "
+          "model's "
+          "input shapes",
+          how);
     const std::int64_t outputs = stride == 1 ? size : (size + stride - 1) / stride;
     const std::int64_t total = stride == 1 ? reach - 1 : (outputs - 1) * stride + reach - size;
     auto [before, after] = divided(total, how == "SAME_UPPER");
@@ -99,7 +101,9 @@ Attrs transposed_pads_of(const Reader& r, const Window& window, ValueId x) {
     if (wanted) {
       const std::int64_t size = size_at(r, window, x, i);
       if (size == kUnknown)
-        fail("output_shape depends on the size of x, which is not known before a run; give the model's input shapes");
+        fail(
+            "output_shape depends on the size of x, which is not known before a run; give the model's input "
+            "shapes");
       total = (size - 1) * stride + reach + extra[i] - (*wanted)[i];
     }
     if (total < 0) {
@@ -119,12 +123,14 @@ Attrs transposed_pads_of(const Reader& r, const Window& window, ValueId x) {
 
 namespace {
 
-// Runs `pool` on an image of floats: a line gets a row, integers become floats, which hold those of 8 bits exactly.
+// Runs `pool` on an image of floats: a line gets a row, integers become floats, which hold those of 8 bits
+// exactly.
 template <class Pool>
 void on_image(Reader& r, Pool pool) {
   ValueId x = r.in(0);
   const bool is_line = r.rank(x) == 3;
-  if (!is_line && r.rank(x) != 4) fail("x has shape {}; octet pools along one or two dimensions", to_string(r.shape(x)));
+  if (!is_line && r.rank(x) != 4)
+    fail("x has shape {}; octet pools along one or two dimensions", to_string(r.shape(x)));
   const DType dtype = r.dtype(x);
   if (dtype != DType::kFloat32 && dtype != DType::kInt8 && dtype != DType::kUInt8)
     fail("x is {}; octet pools floats and 8-bit integers", octet::name_of(dtype));
@@ -181,7 +187,8 @@ void read_global_pool(Reader& r, const ReadRow& row) {
     Ints axes;
     for (std::size_t i = 2; i < r.rank(x); ++i) axes.push_back(static_cast<std::int64_t>(i));
     if (axes.empty()) return r.result(x);
-    return r.result(r.emit(row.octet == "avg" ? "reduce_mean" : "reduce_max", {x}, {{"axes", axes}, {"keepdims", true}}));
+    return r.result(
+        r.emit(row.octet == "avg" ? "reduce_mean" : "reduce_max", {x}, {{"axes", axes}, {"keepdims", true}}));
   }
   on_image(r, [&](ValueId image, bool) {
     return r.emit("pool2d", {image}, {{"type", std::string(row.octet)}, {"global", true}});
@@ -225,7 +232,8 @@ ResizeSize size_by_sizes(Reader& r, ValueId x, std::size_t i) {
     const Ints sizes = r.need_ints(i, "sizes");
     if (sizes.size() != 4) fail("sizes has {} numbers; octet resizes images, of 4 dimensions", sizes.size());
     for (std::size_t k : {0, 1})
-      if (r.shape(x)[k] != kUnknown && r.shape(x)[k] != sizes[k]) fail("sizes change the batch or the channels");
+      if (r.shape(x)[k] != kUnknown && r.shape(x)[k] != sizes[k])
+        fail("sizes change the batch or the channels");
     return {{x}, {{"out_h", sizes[2]}, {"out_w", sizes[3]}}};
   }
   return {{x, last_two(r, r.in(i))}, {}};
@@ -268,9 +276,11 @@ void read_resize(Reader& r, const ReadRow&) {
   const std::string where = old ? "asymmetric" : r.text("coordinate_transformation_mode", "half_pixel");
   const std::string nearest = old ? "floor" : r.text("nearest_mode", "round_prefer_floor");
   if (r.find("axes")) fail("it names axes");
-  if (r.text("keep_aspect_ratio_policy", "stretch") != "stretch") fail("keep_aspect_ratio_policy is not stretch");
+  if (r.text("keep_aspect_ratio_policy", "stretch") != "stretch")
+    fail("keep_aspect_ratio_policy is not stretch");
   if (r.integer("antialias", 0) != 0) fail("antialias is 1");
-  ResizeSize size = !old && has_elements(r, 3) ? size_by_sizes(r, x, 3) : size_by_scales(r, x, r.in(old ? 1 : 2));
+  ResizeSize size =
+      !old && has_elements(r, 3) ? size_by_sizes(r, x, 3) : size_by_scales(r, x, r.in(old ? 1 : 2));
   set_mode(size.attrs, mode, where, nearest);
   r.result(r.emit("resize", size.inputs, size.attrs));
 }
@@ -281,7 +291,8 @@ void read_upsample(Reader& r, const ReadRow&) {
   if (r.has(1))
     size = size_by_scales(r, r.in(0), r.in(1));
   else
-    size = {{r.in(0)}, {{"scale", image_factors(r.reals("scales").value_or(std::vector<double>()), "scales")}}};
+    size = {{r.in(0)},
+            {{"scale", image_factors(r.reals("scales").value_or(std::vector<double>()), "scales")}}};
   size.attrs["mode"] = mode == "linear" || mode == "bilinear" ? "bilinear" : mode;
   size.attrs["align_mode"] = std::int64_t{1};
   r.result(r.emit("resize", size.inputs, size.attrs));

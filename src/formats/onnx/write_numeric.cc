@@ -19,11 +19,11 @@ void write_plain(Writer& w) {
     const char* onnx;
   };
   static constexpr Name kNames[] = {
-      {"relu", "Relu"},        {"sigmoid", "Sigmoid"},     {"tanh", "Tanh"},         {"exp", "Exp"},
-      {"sqrt", "Sqrt"},        {"abs", "Abs"},             {"softplus", "Softplus"}, {"erf", "Erf"},
-      {"log", "Log"},          {"sign", "Sign"},           {"floor", "Floor"},       {"ceil", "Ceil"},
-      {"round", "Round"},      {"identity", "Identity"},   {"observe", "Identity"},  {"logical_not", "Not"},
-      {"where", "Where"},      {"range", "Range"},
+      {"relu", "Relu"},   {"sigmoid", "Sigmoid"},   {"tanh", "Tanh"},         {"exp", "Exp"},
+      {"sqrt", "Sqrt"},   {"abs", "Abs"},           {"softplus", "Softplus"}, {"erf", "Erf"},
+      {"log", "Log"},     {"sign", "Sign"},         {"floor", "Floor"},       {"ceil", "Ceil"},
+      {"round", "Round"}, {"identity", "Identity"}, {"observe", "Identity"},  {"logical_not", "Not"},
+      {"where", "Where"}, {"range", "Range"},
   };
   for (const Name& name : kNames) {
     if (name.octet != w.node().op) continue;
@@ -40,7 +40,8 @@ std::string aligned(Writer& w, std::size_t i, std::int64_t axis, std::size_t oth
   const std::size_t rank = w.rank(i), full = w.rank(other);
   if (axis < 0 || rank + static_cast<std::size_t>(axis) >= full || rank == 0) return w.in(i);
   Ints axes;
-  for (std::size_t k = rank; k < full - static_cast<std::size_t>(axis); ++k) axes.push_back(static_cast<std::int64_t>(k));
+  for (std::size_t k = rank; k < full - static_cast<std::size_t>(axis); ++k)
+    axes.push_back(static_cast<std::int64_t>(k));
   return w.emit("Unsqueeze", {w.in(i), w.list(axes)});
 }
 
@@ -50,9 +51,9 @@ void write_binary(Writer& w) {
     const char* onnx;
   };
   static constexpr Name kNames[] = {
-      {"add", "Add"},     {"sub", "Sub"},         {"mul", "Mul"},           {"div", "Div"},
-      {"max", "Max"},     {"min", "Min"},         {"pow", "Pow"},           {"prelu", "PRelu"},
-      {"equal", "Equal"}, {"less", "Less"},       {"mod", "Mod"},           {"less_equal", "LessOrEqual"},
+      {"add", "Add"},         {"sub", "Sub"},       {"mul", "Mul"},         {"div", "Div"},
+      {"max", "Max"},         {"min", "Min"},       {"pow", "Pow"},         {"prelu", "PRelu"},
+      {"equal", "Equal"},     {"less", "Less"},     {"mod", "Mod"},         {"less_equal", "LessOrEqual"},
       {"logical_and", "And"}, {"logical_or", "Or"}, {"logical_xor", "Xor"},
   };
   const std::int64_t axis = has_attr(spec_of(w.node()), "axis") ? get<std::int64_t>(w, "axis") : -1;
@@ -96,8 +97,10 @@ void write_conv(Writer& w) {
                         {"group", get<std::int64_t>(w, "groups")}};
   add_pads(w, attrs);
   if (transposed) {
-    if (!get<Ints>(w, "output_size").empty()) fail("ONNX can't be told an output_size without other paddings");
-    if (const Ints extra = get<Ints>(w, "output_padding"); !extra.empty()) attrs.emplace_back("output_padding", extra);
+    if (!get<Ints>(w, "output_size").empty())
+      fail("ONNX can't be told an output_size without other paddings");
+    if (const Ints extra = get<Ints>(w, "output_padding"); !extra.empty())
+      attrs.emplace_back("output_padding", extra);
   }
   std::string bias = integer_bias(w);
   if (bias.empty()) bias = w.in("bias");
@@ -116,7 +119,8 @@ std::string transposed(Writer& w, std::size_t i) {
 void write_matmul(Writer& w) {
   const bool x = get<bool>(w, "transpose_x"), y = get<bool>(w, "transpose_y");
   const double alpha = get<double>(w, "alpha");
-  const bool matrices = w.has_rank(w.node().inputs[0]) && w.has_rank(w.node().inputs[1]) && w.rank(0) == 2 && w.rank(1) == 2;
+  const bool matrices =
+      w.has_rank(w.node().inputs[0]) && w.has_rank(w.node().inputs[1]) && w.rank(0) == 2 && w.rank(1) == 2;
   if (matrices && (x || y || alpha != 1) && w.value(0).dtype == DType::kFloat32)
     return w.emit_to("Gemm", {w.in(0), w.in(1), w.in("bias")}, {w.out()},
                      {{"alpha", alpha}, {"transA", std::int64_t{x}}, {"transB", std::int64_t{y}}});
@@ -138,8 +142,10 @@ void write_matmul_flat(Writer& w) {
   } else {
     product = w.emit("MatMul", {w.emit("Flatten", {w.in(0)}, {{"axis", columns}}), w.in(1)});
     if (columns > 1) {
-      std::string front = w.emit("Slice", {w.emit("Shape", {w.in(0)}), w.list({0}), w.list({columns}), w.list({0})});
-      product = w.emit("Reshape", {product, w.emit("Concat", {front, w.list({-1})}, {{"axis", std::int64_t{0}}})});
+      std::string front =
+          w.emit("Slice", {w.emit("Shape", {w.in(0)}), w.list({0}), w.list({columns}), w.list({0})});
+      product =
+          w.emit("Reshape", {product, w.emit("Concat", {front, w.list({-1})}, {{"axis", std::int64_t{0}}})});
     }
   }
   if (w.has("bias")) return w.emit_to("Add", {product, w.in("bias")}, {w.out()});
@@ -152,7 +158,8 @@ void write_batch_norm(Writer& w) {
 }
 
 // axes as an attribute, or from `since` on as an input.
-std::string reduce(Writer& w, const char* type, const std::string& x, const Ints& axes, bool keepdims, int since) {
+std::string reduce(Writer& w, const char* type, const std::string& x, const Ints& axes, bool keepdims,
+                   int since) {
   WrittenAttrs attrs = {{"keepdims", std::int64_t{keepdims}}};
   if (w.opset() >= since) return w.emit(type, {x, w.list(axes)}, attrs);
   attrs.emplace_back("axes", axes);
@@ -176,7 +183,8 @@ void write_layer_norm(Writer& w) {
       for (float& one : ones.mutable_data<float>()) one = 1;
       scale = w.constant(ones);
     }
-    return w.emit_to("LayerNormalization", {w.in(0), scale, bias}, {w.out()}, {{"axis", axis}, {"epsilon", epsilon}});
+    return w.emit_to("LayerNormalization", {w.in(0), scale, bias}, {w.out()},
+                     {{"axis", axis}, {"epsilon", epsilon}});
   }
   Ints axes;
   for (auto i = axis; i < static_cast<std::int64_t>(rank); ++i) axes.push_back(i);
@@ -197,15 +205,18 @@ void write_relu6(Writer& w) {
 }
 
 void write_alpha(Writer& w) {
-  w.emit_to(w.node().op == "elu" ? "Elu" : "LeakyRelu", {w.in()}, {w.out()}, {{"alpha", get<double>(w, "alpha")}});
+  w.emit_to(w.node().op == "elu" ? "Elu" : "LeakyRelu", {w.in()}, {w.out()},
+            {{"alpha", get<double>(w, "alpha")}});
 }
 
 void write_hard_sigmoid(Writer& w) {
-  w.emit_to("HardSigmoid", {w.in()}, {w.out()}, {{"alpha", get<double>(w, "slope")}, {"beta", get<double>(w, "offset")}});
+  w.emit_to("HardSigmoid", {w.in()}, {w.out()},
+            {{"alpha", get<double>(w, "slope")}, {"beta", get<double>(w, "offset")}});
 }
 
 void write_hard_swish(Writer& w) {
-  const double threshold = get<double>(w, "threshold"), scale = get<double>(w, "scale"), offset = get<double>(w, "offset");
+  const double threshold = get<double>(w, "threshold"), scale = get<double>(w, "scale"),
+               offset = get<double>(w, "offset");
   if (w.opset() >= 14 && threshold == 6 && scale == 6 && offset == 3)
     return w.emit_to("HardSwish", {w.in()}, {w.out()});
   std::string clipped =
@@ -262,8 +273,8 @@ void write_scale(Writer& w) {
   const DType dtype = w.value(0).dtype;
   const double scale = get<double>(w, "scale"), bias = get<double>(w, "bias");
   const bool scales = w.has("scale") || scale != 1, after = get<bool>(w, "bias_after_scale");
-  std::string factor = !w.has("scale") ? (scales ? w.number(scale, dtype) : "")
-                                       : w.emit("Reshape", {w.in(1), w.list({})});
+  std::string factor =
+      !w.has("scale") ? (scales ? w.number(scale, dtype) : "") : w.emit("Reshape", {w.in(1), w.list({})});
   if (w.has("scale") && dtype != DType::kFloat32) fail("a scale from the run, of integers");
   std::string x = w.in();
   if (bias != 0 && !after) x = w.emit("Add", {x, w.number(bias, dtype)});
@@ -278,8 +289,8 @@ void write_cast(Writer& w) {
   w.emit_to("Cast", {w.in()}, {w.out()}, {{"to", static_cast<std::int64_t>(element_type(dtype))}});
 }
 
-// Output i of an adaptive pool reads [floor(i*in/out), ceil((i+1)*in/out)): windows of one size only where out
-// divides in.
+// Output i of an adaptive pool reads [floor(i*in/out), ceil((i+1)*in/out)): windows of one size only where
+// out divides in.
 bool write_adaptive(Writer& w, const char* type) {
   const Ints size = get<Ints>(w, "kernel");
   if (size == Ints{1, 1}) {
@@ -290,7 +301,8 @@ bool write_adaptive(Writer& w, const char* type) {
   Ints kernel;
   for (std::size_t i : {0, 1}) {
     if (x.size() != 4 || x[i + 2] == kUnknown || x[i + 2] % size[i] != 0)
-      fail("an adaptive pool of {} to {}x{} has windows of different sizes, which ONNX has not", to_string(x), size[0], size[1]);
+      fail("an adaptive pool of {} to {}x{} has windows of different sizes, which ONNX has not", to_string(x),
+           size[0], size[1]);
     kernel.push_back(x[i + 2] / size[i]);
   }
   w.emit_to(type, {w.in()}, {w.out()}, {{"kernel_shape", kernel}, {"strides", kernel}});
@@ -326,7 +338,9 @@ void write_resize(Writer& w) {
   const bool nearest = get<std::string>(w, "mode") == "nearest", corners = get<bool>(w, "align_corners");
   WrittenAttrs attrs = {{"mode", nearest ? "nearest" : "linear"}};
   const bool half = !nearest && get<std::int64_t>(w, "align_mode") == 0;
-  attrs.emplace_back("coordinate_transformation_mode", corners ? "align_corners" : half ? "half_pixel" : "asymmetric");
+  attrs.emplace_back("coordinate_transformation_mode", corners ? "align_corners"
+                                                       : half  ? "half_pixel"
+                                                               : "asymmetric");
   if (nearest) attrs.emplace_back("nearest_mode", corners ? "round_prefer_ceil" : "floor");
   std::string scales, sizes;
   const auto factors = get<std::vector<double>>(w, "scale");
@@ -338,7 +352,8 @@ void write_resize(Writer& w) {
     std::string both = w.value(2).constant.size() == 1 || w.value(2).shape == Shape{1}
                            ? w.emit("Concat", {w.in(2), w.in(2)}, {{"axis", std::int64_t{0}}})
                            : w.in(2);
-    scales = w.emit("Concat", {w.constant(Tensor::of<float>({2}, {1, 1})), both}, {{"axis", std::int64_t{0}}});
+    scales =
+        w.emit("Concat", {w.constant(Tensor::of<float>({2}, {1, 1})), both}, {{"axis", std::int64_t{0}}});
   } else if (!factors.empty()) {
     const auto y = static_cast<float>(factors[0]), x = static_cast<float>(factors.back());
     scales = w.constant(Tensor::of<float>({4}, {1, 1, y, x}));
@@ -360,8 +375,12 @@ void write_pad(Writer& w) {
   before.insert(before.end(), after.begin(), after.end());
   const std::string mode = get<std::string>(w, "mode");
   if (mode == "circular" && w.opset() < 19) fail("padding round a circle needs opset 19");
-  const char* onnx = mode == "replicate" ? "edge" : mode == "circular" ? "wrap" : mode == "reflect" ? "reflect" : "constant";
-  w.emit_to("Pad", {w.in(0), w.list(before), w.number(get<double>(w, "value"))}, {w.out()}, {{"mode", std::string(onnx)}});
+  const char* onnx = mode == "replicate"  ? "edge"
+                     : mode == "circular" ? "wrap"
+                     : mode == "reflect"  ? "reflect"
+                                          : "constant";
+  w.emit_to("Pad", {w.in(0), w.list(before), w.number(get<double>(w, "value"))}, {w.out()},
+            {{"mode", std::string(onnx)}});
 }
 
 }  // namespace
@@ -391,8 +410,8 @@ std::vector<WriteRow> numeric_writers() {
       {"resize", write_resize},
       {"pad", write_pad},
   };
-  for (const char* op : {"relu", "sigmoid", "tanh", "exp", "sqrt", "abs", "softplus", "erf", "log", "sign", "floor",
-                         "ceil", "round", "identity", "observe", "logical_not", "where", "range"})
+  for (const char* op : {"relu", "sigmoid", "tanh", "exp", "sqrt", "abs", "softplus", "erf", "log", "sign",
+                         "floor", "ceil", "round", "identity", "observe", "logical_not", "where", "range"})
     rows.push_back({op, write_plain});
   for (const char* op : {"add", "sub", "mul", "div", "max", "min", "pow", "mod", "prelu", "equal", "less",
                          "less_equal", "logical_and", "logical_or", "logical_xor"})

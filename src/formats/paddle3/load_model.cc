@@ -20,7 +20,8 @@ std::vector<std::string> parameter_names(const Program& program) {
   std::vector<std::string> names;
   for (const Op& op : program.ops) {
     if (op.name != "p" || !op.is_persistable) continue;
-    if (op.parameter.empty() || op.outputs.empty()) fail("it has a parameter without a name");
+    if (op.parameter.empty() || op.outputs.size() != 1 || op.outputs[0].id == kAbsent)
+      fail("it has a parameter without a name or a number");
     names.emplace_back(op.parameter);
   }
   return names;
@@ -139,11 +140,18 @@ class NodeReader {
   }
 
   ValueId define(Id id) {
+    if (!values_.maker(id)) fail("it has a result without a number");
     const Type& type = values_.type(id);
     const ValueId value =
         graph_.add_value(name_of(id), type.has_dtype ? type.dtype : DType::kFloat32, type.dims);
     bind(id, value);
     return value;
+  }
+
+  // A value that the file has not: between the older ops that one op is.
+  ValueId add_inner(Id id, std::string_view word) {
+    if (!values_.maker(id)) fail("it has a result without a number");
+    return graph_.add_value(unique(name_of(id) + std::string(word)));
   }
 
   // A value of the older ops' names: "%12", or "%12.word" for one that only they know.

@@ -75,7 +75,11 @@ void read_operand(const Operand& operand, const Definitions& values, Id id, OldO
     case Operand::Kind::kInts:
       return read_ints(operand, values, id, old);
     case Operand::Kind::kNumber:
-      if (auto constant = values.number(id))
+      // A whole number is one attribute, a real one another.
+      if (auto whole = values.ints(id);
+          whole && whole->size() == 1 && !operand.has_dtype_of_x && operand.dtype != DType::kFloat32)
+        set_attr(op, operand.attr, whole->front());
+      else if (auto constant = values.number(id))
         set_attr(op, operand.attr, *constant);
       else if (!operand.slot.empty())
         slot(op, operand.slot).push_back(old.name(id));
@@ -121,8 +125,9 @@ const OpMap* row_to_write(std::string_view type) {
 OldOps read_op(const OpMap& row, const Definitions& values, const Op& op) {
   OldOps old;
   old.ops.push_back({.type = row.old, .inputs = {}, .outputs = {}, .attrs = {}, .bytes = {}});
-  if (op.inputs.size() > row.inputs.size())
-    fail("it has {} inputs, expected at most {}", op.inputs.size(), row.inputs.size());
+  if (op.inputs.size() != row.inputs.size())
+    fail("it has {} inputs, expected {}", op.inputs.size(), row.inputs.size());
+  if (op.outputs.empty()) fail("it has no outputs");
   for (std::size_t i = 0; i < op.inputs.size(); ++i) read_operand(row.inputs[i], values, op.inputs[i], old);
   for (const AttrMap& map : row.attrs) {
     const Attr* attr = map.old.empty() ? nullptr : op.find_attr(map.name);

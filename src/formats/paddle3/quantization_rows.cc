@@ -30,8 +30,8 @@ std::int64_t int_of(const Op& op, std::string_view name, std::int64_t fallback) 
 void read_fake_quant(const Definitions&, const Op& op, OldOps& old) {
   if (int_of(op, "round_type", 1) != 0) return;
   OpDesc& quantize = old.ops.front();
+  if (quantize.input("X").empty() || quantize.input("InScale").empty()) fail("it has no input or no scale");
   const std::string_view x = quantize.input("X").front();
-  if (quantize.input("InScale").empty()) fail("it has no scale");
   const std::string_view scale = quantize.input("InScale").front(),
                          integers = old.name(op.outputs.at(0).id, "quantized"),
                          y = old.name(op.outputs[0].id);

@@ -54,7 +54,8 @@ void read_stack(const Definitions& values, const Op& op, OldOps& old) {
 // The result is a list, which another op takes apart.
 void read_split(const Definitions& values, const Op& op, OldOps& old) {
   const Op* apart = values.reader(op.outputs.at(0).id);
-  if (!apart || apart->name != "0.split") fail("its list of results is not taken apart");
+  if (!apart || apart->name != "0.split" || apart->outputs.empty())
+    fail("its list of results is not taken apart");
   old.ops.front().outputs = {{"Out", {}}};
   for (const Result& part : apart->outputs) old.ops.front().outputs[0].arguments.push_back(old.name(part.id));
 }

@@ -27,11 +27,12 @@ void apply_auto_pad(WindowAxis& axis, std::string_view mode) {
   if (mode == "explicit") return;
   axis.before = axis.after = 0;
   if (mode == "valid") return;
-  axis.dilation = 1;
+  if (mode == "same") axis.dilation = 1;
   if (axis.in == kUnknown || axis.kernel == kUnknown) return;
+  std::int64_t extent = axis.dilation * (axis.kernel - 1) + 1;
   std::int64_t total =
-      std::max<std::int64_t>((ceil_div(axis.in, axis.stride) - 1) * axis.stride + axis.kernel - axis.in, 0);
-  axis.before = total / 2;
+      std::max<std::int64_t>((ceil_div(axis.in, axis.stride) - 1) * axis.stride + extent - axis.in, 0);
+  axis.before = mode == "same_lower" ? total - total / 2 : total / 2;
   axis.after = total - axis.before;
 }
 
@@ -51,6 +52,14 @@ Window conv_attributes(const Node& node, std::int64_t in_h, std::int64_t in_w, s
   apply_auto_pad(window.y, mode);
   apply_auto_pad(window.x, mode);
   return window;
+}
+
+// What is cut off the output of a transposed convolution so that it is `stride` times as large as the input.
+void pad_transpose(WindowAxis& axis, std::string_view mode, std::int64_t extra) {
+  std::int64_t extent = axis.dilation * (axis.kernel - 1) + 1;
+  std::int64_t total = std::max<std::int64_t>(extent + extra - axis.stride, 0);
+  axis.before = mode == "same_lower" ? total - total / 2 : total / 2;
+  axis.after = total - axis.before;
 }
 
 // The output size of a sliding window over a padded image.
@@ -79,9 +88,12 @@ Window conv_transpose_window(const Node& node, std::int64_t in_h, std::int64_t i
   Window window = conv_attributes(node, in_h, in_w, kernel_h, kernel_w);
   Ints extra = attr<Ints>(node, "output_padding");
   Ints size = attr<Ints>(node, "output_size");
+  std::string mode = attr<std::string>(node, "auto_pad");
 
   std::size_t i = 0;
   for (WindowAxis* axis : {&window.y, &window.x}) {
+    if (axis->kernel != kUnknown && (mode == "same_upper" || mode == "same_lower"))
+      pad_transpose(*axis, mode, extra.empty() ? 0 : extra[i]);
     if (axis->in != kUnknown && axis->kernel != kUnknown) {
       axis->out = (axis->in - 1) * axis->stride - axis->before - axis->after +
                   axis->dilation * (axis->kernel - 1) + 1;
@@ -105,6 +117,7 @@ Window pool_window(const Node& node, std::int64_t in_h, std::int64_t in_w) {
   Ints kernel = attr<Ints>(node, "kernel"), strides = attr<Ints>(node, "strides"),
        pads = attr<Ints>(node, "paddings");
   std::string mode = attr<std::string>(node, "auto_pad");
+  bool drops_outside = attr<bool>(node, "ceil_mode") && attr<std::string>(node, "convention") == "onnx";
   check_image(in_h, in_w);
   Window window;
   window.y = {in_h, kernel[0], strides[0], 1, pads[0], pads[1], kernel[0]};
@@ -118,6 +131,8 @@ Window pool_window(const Node& node, std::int64_t in_h, std::int64_t in_w) {
       bool larger = axis->in != kUnknown && axis->kernel > axis->in + axis->before + axis->after &&
                     axis->kernel - axis->stride < axis->in + axis->before + axis->after;
       axis->out = larger ? 1 : sliding_size(*axis, attr<bool>(node, "ceil_mode"));
+      if (drops_outside && axis->out > 1 && (axis->out - 1) * axis->stride >= axis->in + axis->before)
+        --axis->out;
     }
   }
   return window;

@@ -24,50 +24,71 @@ void infer_resize(const Node& node, Inputs inputs, Outputs outputs) {
   outputs[0] = {DType::kFloat32, resize_shape(node, inputs), nullptr};
 }
 
-// Pairs (before, after) for the last dimension, the one before it, and so on for `axes` dimensions.
-MaybeInts pad_amounts(const Node& node, const ValueInfo* input, std::size_t axes) {
+// Pairs (before, after) for the last dimension, the one before it, and so on for all of `rank`.
+MaybeInts pad_amounts(const Node& node, const ValueInfo* input, std::size_t rank) {
   std::optional<MaybeInts> given = ints_from({}, input, attr<Ints>(node, "paddings"), "paddings");
-  if (!given) return MaybeInts(2 * axes);
-  if (given->size() != 6 && given->size() != 2 * axes)
-    fail("paddings has {} numbers, expected {}", given->size(), 2 * axes);
+  if (!given) return MaybeInts(2 * rank);
+  if (given->size() % 2 != 0) fail("paddings has {} numbers, expected two a dimension", given->size());
   for (std::size_t i = 0; i < given->size(); ++i) {
     std::int64_t amount = (*given)[i].value_or(0);
     if (amount < -kMaxPadding || amount > kMaxPadding) fail("a padding of {} is absurd", amount);
-    if (i >= 2 * axes && amount != 0) fail("x has 4 dimensions, and a fifth is padded by {}", amount);
+    if (i >= 2 * rank && amount != 0)
+      fail("x has {} dimensions, and another one is padded by {}", rank, amount);
   }
-  given->resize(2 * axes);
+  given->resize(2 * rank, 0);
   return *given;
 }
 
 void infer_pad(const Node& node, Inputs inputs, Outputs outputs) {
   const ValueInfo& x = *inputs[0];
-  require_float(x, "x");
-  if (x.shape.size() != 4 && x.shape.size() != 5)
-    fail("x has shape {}, expected 4 or 5 dimensions", to_string(x.shape));
-  bool reflects = attr<std::string>(node, "mode") == "reflect";
+  std::string mode = attr<std::string>(node, "mode");
+  if (const ValueInfo* value = input_at(inputs, 2)) {
+    require_dtype(*value, "value", {x.dtype});
+    merge_dims(product(value->shape), 1, "the number of elements of value");
+  } else if (mode == "constant" && (x.dtype == DType::kFloat16 || x.dtype == DType::kBFloat16)) {
+    fail("x is {}, octet computes in float32", name_of(x.dtype));
+  }
   Shape out = x.shape;
-  std::size_t axes = out.size() - 2;
-  MaybeInts paddings = pad_amounts(node, input_at(inputs, 1), axes);
-  for (std::size_t i = 0; i < axes; ++i) {
+  MaybeInts paddings = pad_amounts(node, input_at(inputs, 1), out.size());
+  for (std::size_t i = 0; i < out.size(); ++i) {
     std::optional<std::int64_t> before = paddings[2 * i], after = paddings[2 * i + 1];
+    if (before == 0 && after == 0) continue;
     std::int64_t& dim = out[out.size() - 1 - i];
     if (dim == kUnknown || !before || !after) {
       dim = kUnknown;
       continue;
     }
-    if (reflects && std::max(*before, *after) >= dim)
+    if (mode == "reflect" && std::max(*before, *after) >= dim)
       fail("a reflecting padding of {} and {} is not smaller than the dimension {}", *before, *after, dim);
-    if (dim < 1 || dim > kMaxPadded || dim + *before + *after < 1)
+    bool nothing = dim < 1 && mode != "constant";
+    if (nothing || dim > kMaxPadded || dim + *before + *after < 1)
       fail("a dimension of {} cannot be padded by {} and {}", dim, *before, *after);
     dim += *before + *after;
   }
-  outputs[0] = {DType::kFloat32, out, nullptr};
+  check_made(out);
+  outputs[0] = {x.dtype, out, nullptr};
 }
 
 }  // namespace
 
 AttrSpec auto_pad_attr() {
-  return {"auto_pad", std::string("explicit"), words({"explicit", "same", "valid"})};
+  return {"auto_pad", std::string("explicit"),
+          words({"explicit", "same", "same_upper", "same_lower", "valid"})};
+}
+
+AttrSpec coordinates_attr(const char* value) {
+  return {"coordinates", std::string(value),
+          words({"paddle", "half_pixel", "half_pixel_symmetric", "pytorch_half_pixel", "align_corners",
+                 "asymmetric", "tf_half_pixel_for_nn", "crop"})};
+}
+
+AttrSpec nearest_attr() {
+  return {"nearest", std::string("round_prefer_floor"),
+          words({"round_prefer_floor", "round_prefer_ceil", "floor", "ceil"})};
+}
+
+void check_resize(const Graph&, const Node& node) {
+  if (attr<std::string>(node, "coordinates") == "crop") fail("resize cannot crop; op resample can");
 }
 
 OpSpec pool_spec(std::string_view name) {
@@ -79,6 +100,7 @@ OpSpec pool_spec(std::string_view name) {
                     auto_pad_attr(),
                     flag("ceil_mode", false),
                     flag("exclusive", true),
+                    {"convention", std::string("paddle"), words({"paddle", "onnx"})},
                     flag("global", false),
                     flag("adaptive", false)},
           .kind = OpKind::kPool,
@@ -94,7 +116,10 @@ OpSpec resize_spec(std::string_view name) {
                     {"align_mode", std::int64_t{1}, between(0, 1)},
                     {"out_h", std::int64_t{-1}, between(-1, kMaxExtent)},
                     {"out_w", std::int64_t{-1}, between(-1, kMaxExtent)},
-                    {"scale", std::vector<double>{}, {.min = -kInfinity, .max = kInfinity, .max_count = 2}}},
+                    {"scale", std::vector<double>{}, {.min = -kInfinity, .max = kInfinity, .max_count = 2}},
+                    coordinates_attr("paddle"),
+                    nearest_attr()},
+          .check = check_resize,
           .kind = OpKind::kResize,
           .range = ValueRange::kOfInputsOrZero};
 }
@@ -135,8 +160,10 @@ std::vector<OpSpec> window() {
   resize.integer_op = "qresize";
   pool.quantizable = resize.quantizable = true;
   OpSpec pad{.name = "pad",
-             .inputs = {"x", "paddings?"},
-             .attrs = {{"paddings", Ints{0, 0, 0, 0, 0, 0}, numbers({4, 6}, -kMaxPadding, kMaxPadding)},
+             .inputs = {"x", "paddings?", "value?"},
+             .attrs = {{"paddings",
+                        Ints{0, 0, 0, 0, 0, 0},
+                        {.min = -kMaxPadding, .max = kMaxPadding, .max_count = 2 * kMaxRank}},
                        {"mode", "constant", words({"constant", "reflect", "replicate", "circular"})},
                        number_attr("value", 0)},
              .infer = infer_pad,

@@ -7,7 +7,9 @@ namespace octet::ops {
 // output's shape.
 OpSpec pool_spec(std::string_view name);
 OpSpec resize_spec(std::string_view name);
-AttrSpec auto_pad_attr();  // of convolutions, too
+AttrSpec auto_pad_attr();                      // of convolutions, too
+AttrSpec coordinates_attr(const char* value);  // how outputs of a resize lie on the input
+AttrSpec nearest_attr();
 Shape pool_shape(const Node& node, const Shape& x);
 Shape resize_shape(const Node& node, Inputs inputs);
 

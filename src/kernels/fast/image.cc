@@ -119,8 +119,14 @@ void qresize(const KernelArgs& args) {
   resize_as<std::int8_t>(args, args.simd->image.resize_row_int8);
 }
 
-bool is_image(const PrepareArgs& args) {
-  return args.value("x")->shape.size() == 4;
+// An image of floats of which no channels are added.
+bool pads_image(const PrepareArgs& args) {
+  const Value *x = args.value("x"), *given = args.value("paddings");
+  if (x->shape.size() != 4 || x->dtype != DType::kFloat32 || args.value("value")) return false;
+  if (given) return given->shape == Shape{4};
+  auto paddings = attr<std::vector<std::int64_t>>(args.node, "paddings");
+  return paddings.size() >= 4 &&
+         std::all_of(paddings.begin() + 4, paddings.end(), [](std::int64_t amount) { return amount == 0; });
 }
 
 void pad(const KernelArgs& args) {
@@ -169,7 +175,7 @@ std::vector<Implementation> image() {
   rows.push_back(row("resize", resize));
   rows.push_back(row("qresize", qresize));
   rows.push_back(row("pad", pad));
-  rows.back().fits = is_image;
+  rows.back().fits = pads_image;
   return rows;
 }
 

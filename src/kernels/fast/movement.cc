@@ -2,6 +2,7 @@
 
 #include "graph/ops/resolve.h"
 #include "kernels/fast/layout.h"
+#include "kernels/ref/infos.h"
 #include "kernels/ref/strides.h"
 
 // Ops that move elements without looking at them, of any dtype.
@@ -139,18 +140,12 @@ void transpose(const KernelArgs& args) {
 }
 
 void slice(const KernelArgs& args) {
-  std::vector<ValueInfo> infos(args.inputs.size());
-  std::vector<const ValueInfo*> inputs(args.inputs.size(), nullptr);
-  for (std::size_t i = 0; i < infos.size(); ++i) {
-    if (!args.inputs[i]) continue;
-    infos[i] = {args.inputs[i]->dtype(), args.inputs[i]->shape(), args.inputs[i]};
-    inputs[i] = &infos[i];
-  }
+  ref::InputInfos inputs(args);
   const Tensor& x = *args.inputs[0];
   Tensor& y = args.outputs[0];
   Shape own = memory_strides(x.shape(), is_channels_last(args, x)), kept;
   std::int64_t begin = 0;
-  std::vector<ops::SliceDim> dims = ops::slice_dims(args.node, inputs);
+  std::vector<ops::SliceDim> dims = ops::slice_dims(args.node, inputs.get());
   for (std::size_t i = 0; i < dims.size(); ++i) {
     begin += dims[i].begin * own[i];
     if (!dims[i].dropped) kept.push_back(own[i] * dims[i].step);

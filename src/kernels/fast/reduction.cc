@@ -247,6 +247,11 @@ bool is_float(const PrepareArgs& args) {
   return args.value("x")->dtype == DType::kFloat32;
 }
 
+// Rows around their mean, of which only the result is asked for.
+bool is_plain_norm(const PrepareArgs& args) {
+  return attr<bool>(args.node, "centered") && args.node.outputs.size() == 1;
+}
+
 bool has_axis(const PrepareArgs& args) {
   return is_float(args) && !attr<bool>(args.node, "flatten") && !attr<bool>(args.node, "last");
 }
@@ -260,7 +265,8 @@ std::vector<Implementation> reduction() {
   };
   std::vector<Implementation> rows = {
       row("batch_norm", LayoutNeed::kSame, batch_norm),
-      row("layer_norm", LayoutNeed::kPlain, layer_norm),  // its rows are those of a plain tensor
+      row("layer_norm", LayoutNeed::kPlain, layer_norm,
+          is_plain_norm),  // its rows are those of a plain tensor
       row("softmax", LayoutNeed::kSame, softmax),
   };
   rows[0].prepare = prepare_batch_norm;

@@ -10,6 +10,17 @@ struct ResizePoint {
   float first_weight, second_weight;
 };
 
+// Where output i of an axis lies on the input (in ONNX's words, docs/ops.md): `scale` is the factor by which
+// the axis grows, `width` what it makes of `in`, before that was cut to an integer `out`.
+struct ResizeAxis {
+  std::int64_t in, out;
+  float scale, width;
+  float crop_begin = 0, crop_end = 1;
+};
+float resize_position(std::string_view coordinates, const ResizeAxis& axis, std::int64_t i);
+// The nearest input, which may lie outside of it.
+std::int64_t nearest_index(std::string_view nearest, float position);
+
 struct ResizePlan {
   bool bilinear = false;
   std::vector<ResizePoint> rows, columns;

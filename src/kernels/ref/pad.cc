@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "kernels/ref/ref.h"
+#include "kernels/ref/strides.h"
+#include "kernels/ref/typed.h"
 
 namespace octet::ref {
 
@@ -33,24 +35,35 @@ void pad(const KernelArgs& args) {
                                            ? to_int64s(*args.input("paddings"))
                                            : attr<std::vector<std::int64_t>>(args.node, "paddings");
   std::string mode = attr<std::string>(args.node, "mode");
-  float value = attr<float>(args.node, "value");
-
-  // An image of 4 dimensions is one of depth 1.
-  bool deep = x.rank() == 5;
-  std::int64_t in_d = deep ? x.dim(2) : 1, in_h = x.dim(-2), in_w = x.dim(-1);
-  std::int64_t out_d = deep ? y.dim(2) : 1, out_h = y.dim(-2), out_w = y.dim(-1);
-  auto columns = pad_sources(in_w, out_w, paddings[0], mode);
-  auto rows = pad_sources(in_h, out_h, paddings[2], mode);
-  auto slices = pad_sources(in_d, out_d, deep ? paddings[4] : 0, mode);
-
-  args.pool.parallel_for(x.dim(0) * x.dim(1), [&](std::int64_t i) {
-    const float* volume = x.data<float>().data() + i * in_d * in_h * in_w;
-    float* to = y.mutable_data<float>().data() + i * out_d * out_h * out_w;
-    for (std::int64_t slice : slices)
-      for (std::int64_t row : rows) {
-        const float* from = slice < 0 || row < 0 ? nullptr : volume + (slice * in_h + row) * in_w;
-        for (std::int64_t column : columns) *to++ = from && column >= 0 ? from[column] : value;
+  std::size_t rank = x.shape().size();
+  paddings.resize(std::max(paddings.size(), 2 * rank), 0);
+  // Where each position along each dimension comes from.
+  std::vector<std::vector<std::int64_t>> sources;
+  for (std::size_t i = 0; i < rank; ++i)
+    sources.push_back(pad_sources(x.shape()[i], y.shape()[i], paddings[2 * (rank - 1 - i)], mode));
+  Tensor value;
+  if (mode == "constant")
+    value = args.input("value") ? *args.input("value")
+                                : Tensor::scalar(attr<double>(args.node, "value")).cast(x.dtype());
+  Shape strides = strides_of(x.shape());
+  if (rank == 0) return identity(args);
+  std::int64_t row = y.shape().back();
+  with_size(y.dtype(), [&]<class T>() {
+    const T* from = elements<T>(x);
+    const T fill = value.empty() ? T{} : elements<T>(value)[0];
+    T* to = mutable_elements<T>(y);
+    args.pool.parallel_for(row == 0 ? 0 : y.size() / row, [&](std::int64_t r) {
+      std::int64_t offset = 0, rest = r;
+      bool inside = true;
+      for (std::size_t i = rank - 1; i-- > 0; rest /= y.shape()[i]) {
+        std::int64_t source = sources[i][static_cast<std::size_t>(rest % y.shape()[i])];
+        inside = inside && source >= 0;
+        offset += source * strides[i];
       }
+      T* line = to + r * row;
+      for (std::int64_t source : sources[rank - 1])
+        *line++ = inside && source >= 0 ? from[offset + source] : fill;
+    });
   });
 }
 

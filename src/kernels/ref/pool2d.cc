@@ -9,6 +9,7 @@ namespace octet::ref {
 
 std::vector<PoolSpan> pool_spans(const Node& node, const ops::WindowAxis& axis) {
   std::vector<PoolSpan> spans;
+  bool onnx = attr<std::string>(node, "convention") == "onnx";
   bool adaptive = attr<bool>(node, "adaptive") && !attr<bool>(node, "global");
   for (std::int64_t i = 0; i < axis.out; ++i) {
     if (adaptive) {
@@ -18,7 +19,7 @@ std::vector<PoolSpan> pool_spans(const Node& node, const ops::WindowAxis& axis) 
     }
     std::int64_t begin = i * axis.stride - axis.before, end = begin + axis.kernel;
     // Paddle cuts the length at in + before, also where the padding behind the image is another.
-    std::int64_t length = std::min(end, axis.in + axis.before) - begin;
+    std::int64_t length = std::min(end, axis.in + (onnx ? axis.after : axis.before)) - begin;
     spans.push_back(
         {std::max<std::int64_t>(begin, 0), std::min(end, axis.in), std::max<std::int64_t>(length, 1)});
   }

@@ -26,6 +26,9 @@ void matmul_flat(const KernelArgs& args);
 // Normalisation.
 void batch_norm(const KernelArgs& args);
 void layer_norm(const KernelArgs& args);
+void group_norm(const KernelArgs& args);
+void lrn(const KernelArgs& args);
+void log_softmax(const KernelArgs& args);
 void softmax(const KernelArgs& args);
 
 // Activation functions; those of graph/activation.h are one kernel.
@@ -75,6 +78,21 @@ void where(const KernelArgs& args);
 void pool2d(const KernelArgs& args);
 void resize(const KernelArgs& args);
 void pad(const KernelArgs& args);
+void resample(const KernelArgs& args);
+
+// Windows over 1 to 3 dimensions.
+void pool_nd(const KernelArgs& args);
+void conv_nd(const KernelArgs& args);
+void conv_nd_transpose(const KernelArgs& args);
+
+// Detection.
+void non_max_suppression(const KernelArgs& args);
+void roi_align(const KernelArgs& args);
+void grid_sample(const KernelArgs& args);
+
+// Sequences and sums of products.
+void lstm(const KernelArgs& args);
+void einsum(const KernelArgs& args);
 
 // Shapes; reshape, flatten, squeeze and unsqueeze copy, as identity does.
 void transpose(const KernelArgs& args);

@@ -35,6 +35,67 @@ struct AxisMap {
 
 }  // namespace
 
+float resize_position(std::string_view coordinates, const ResizeAxis& axis, std::int64_t i) {
+  auto x = static_cast<float>(i), last = static_cast<float>(axis.in - 1);
+  if (coordinates == "align_corners") return axis.width == 1 ? 0 : x * last / (axis.width - 1);
+  if (coordinates == "asymmetric") return x / axis.scale;
+  if (coordinates == "tf_half_pixel_for_nn") return (x + 0.5f) / axis.scale;
+  if (coordinates == "pytorch_half_pixel" && axis.width == 1) return -0.5f;
+  if (coordinates == "crop") {
+    float range = (axis.crop_end - axis.crop_begin) * last;
+    return axis.crop_begin * last + (axis.width == 1 ? range / 2 : x * range / (axis.width - 1));
+  }
+  float offset = 0;
+  if (coordinates == "half_pixel_symmetric")
+    offset = static_cast<float>(axis.in) / 2 * (1 - static_cast<float>(axis.out) / axis.width);
+  return offset + (x + 0.5f) / axis.scale - 0.5f;
+}
+
+std::int64_t nearest_index(std::string_view nearest, float position) {
+  float below = std::floor(position);
+  if (nearest == "floor") return static_cast<std::int64_t>(below);
+  if (nearest == "ceil") return static_cast<std::int64_t>(std::ceil(position));
+  float rest = position - below;
+  bool up = nearest == "round_prefer_ceil" ? rest >= 0.5f : rest > 0.5f;
+  return static_cast<std::int64_t>(below) + (up ? 1 : 0);
+}
+
+namespace {
+
+// The plan of an axis by ONNX's rules; what lies outside is the nearest inside.
+std::vector<ResizePoint> onnx_points(const Node& node, const ResizeAxis& axis, bool linear) {
+  std::string coordinates = attr<std::string>(node, "coordinates"),
+              nearest = attr<std::string>(node, "nearest");
+  auto inside = [&](std::int64_t index) { return std::clamp<std::int64_t>(index, 0, axis.in - 1); };
+  std::vector<ResizePoint> points;
+  for (std::int64_t i = 0; i < axis.out; ++i) {
+    float position = resize_position(coordinates, axis, i);
+    if (!linear) {
+      points.push_back({inside(nearest_index(nearest, position)), 0, 1, 0});
+      continue;
+    }
+    float below = std::floor(position), weight = position - below;
+    auto first = static_cast<std::int64_t>(below);
+    points.push_back({inside(first), inside(first + 1), 1.0f - weight, weight});
+  }
+  return points;
+}
+
+ResizePlan onnx_plan(const Node& node, const Shape& x, const Shape& out,
+                     const std::optional<std::array<float, 2>>& factors) {
+  ResizePlan plan;
+  plan.bilinear = attr<std::string>(node, "mode") == "bilinear";
+  for (std::size_t i : {0, 1}) {
+    auto in = static_cast<float>(x[2 + i]), size = static_cast<float>(out[2 + i]);
+    ResizeAxis axis{x[2 + i], out[2 + i], factors ? (*factors)[i] : size / in, size};
+    if (factors) axis.width = axis.scale * in;
+    (i == 0 ? plan.rows : plan.columns) = onnx_points(node, axis, plan.bilinear);
+  }
+  return plan;
+}
+
+}  // namespace
+
 ResizePlan plan_resize(const KernelArgs& args) {
   return plan_resize(args.node, args.inputs[0]->shape(), args.outputs[0].shape(), args.input("scale"),
                      args.inputs.size() > 3);
@@ -45,6 +106,7 @@ ResizePlan plan_resize(const Node& node, const Shape& x, const Shape& out, const
   bool align_corners = attr<bool>(node, "align_corners");
   std::optional<std::array<float, 2>> factors;
   if (!has_sizes) factors = ops::resize_factors(node, scale);
+  if (attr<std::string>(node, "coordinates") != "paddle") return onnx_plan(node, x, out, factors);
   // Equal sizes are a copy in Paddle, even where a factor says otherwise.
   bool copy = x[2] == out[2] && x[3] == out[3];
 

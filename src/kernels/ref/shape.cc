@@ -3,6 +3,7 @@
 
 #include "graph/ops/resolve.h"
 #include "kernels/blocks.h"
+#include "kernels/ref/infos.h"
 #include "kernels/ref/ref.h"
 #include "kernels/ref/strides.h"
 #include "kernels/ref/typed.h"
@@ -81,17 +82,11 @@ void split(const KernelArgs& args) {
 }
 
 void slice(const KernelArgs& args) {
-  std::vector<ValueInfo> infos(args.inputs.size());
-  std::vector<const ValueInfo*> inputs(args.inputs.size(), nullptr);
-  for (std::size_t i = 0; i < infos.size(); ++i) {
-    if (!args.inputs[i]) continue;
-    infos[i] = {args.inputs[i]->dtype(), args.inputs[i]->shape(), args.inputs[i]};
-    inputs[i] = &infos[i];
-  }
+  InputInfos inputs(args);
   const Tensor& x = *args.inputs[0];
   Shape x_strides = strides_of(x.shape()), strides;
   std::int64_t begin = 0;
-  std::vector<ops::SliceDim> dims = ops::slice_dims(args.node, inputs);
+  std::vector<ops::SliceDim> dims = ops::slice_dims(args.node, inputs.get());
   for (std::size_t i = 0; i < dims.size(); ++i) {
     begin += dims[i].begin * x_strides[i];
     if (!dims[i].dropped) strides.push_back(x_strides[i] * dims[i].step);

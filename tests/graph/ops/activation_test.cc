@@ -16,13 +16,25 @@ ValueInfo floats(Shape shape) {
 }
 
 TEST(ActivationShapes, KeepTheShapeAndWantFloats) {
-  for (const char* op : {"relu", "sigmoid", "tanh", "exp", "sqrt", "abs", "relu6", "leaky_relu",
-                         "hard_sigmoid", "hard_swish", "swish", "gelu", "clip", "dropout"}) {
+  for (const char* op : {"relu",         "sigmoid",    "tanh",  "exp",   "sqrt",    "relu6", "leaky_relu",
+                         "hard_sigmoid", "hard_swish", "swish", "gelu",  "dropout", "elu",   "softplus",
+                         "mish",         "erf",        "log",   "floor", "ceil",    "round"}) {
     EXPECT_EQ(infer_shape(op, {floats({U, 3})}), (Shape{U, 3})) << op;
     EXPECT_THAT(error_of([&] {
                   infer_shape(op, {{DType::kInt32, {3}, nullptr}});
                 }),
                 HasSubstr("x is int32"))
+        << op;
+  }
+}
+
+TEST(ActivationShapes, SomeTakeAllNumbers) {
+  for (const char* op : {"abs", "sign", "clip"}) {
+    EXPECT_EQ(infer_shape(op, {{DType::kInt8, {U, 3}, nullptr}}), (Shape{U, 3})) << op;
+    EXPECT_THAT(error_of([&] {
+                  infer_shape(op, {{DType::kBool, {3}, nullptr}});
+                }),
+                HasSubstr("x is bool"))
         << op;
   }
 }

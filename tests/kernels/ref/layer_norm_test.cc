@@ -47,5 +47,17 @@ TEST(RefLayerNorm, ScaleBiasAndEpsilon) {
               ::testing::ElementsAre(-4.5f, 10.25f));
 }
 
+TEST(RefLayerNorm, StatisticsAndNoCentre) {
+  Tensor x = Tensor::of<float>({2, 2}, {1, 3, 3, 4});
+  auto found = testing::run_node_multi("layer_norm", {x}, {{"epsilon", 0.0}}, 3);
+  EXPECT_EQ(found[1].shape(), (Shape{2, 1}));
+  EXPECT_EQ(values<float>(found[1]), (std::vector<float>{2, 3.5f}));
+  EXPECT_EQ(values<float>(found[2]), (std::vector<float>{1, 2}));
+  float root = std::sqrt(5.0f);
+  std::vector<float> y = values<float>(run_node("layer_norm", {x}, {{"epsilon", 0.0}, {"centered", false}}));
+  EXPECT_NEAR(y[0], 1 / root, 1e-6);
+  EXPECT_NEAR(y[1], 3 / root, 1e-6);
+}
+
 }  // namespace
 }  // namespace octet

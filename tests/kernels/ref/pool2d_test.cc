@@ -92,5 +92,28 @@ TEST(Pool2d, SamePadding) {
               ElementsAre(2, 3.5));
 }
 
+TEST(RefPool2d, TheWayOfOnnx) {
+  Tensor x = Tensor::of<float>({1, 1, 1, 3}, {1, 2, 3});
+  Attrs attrs{{"type", "avg"},         {"kernel", Ints{1, 2}},
+              {"strides", Ints{1, 2}}, {"paddings", Ints{0, 0, 0, 1}},
+              {"exclusive", false},    {"convention", "onnx"}};
+  EXPECT_THAT(values<float>(run_node("pool2d", {x}, attrs)), ElementsAre(1.5f, 1.5f)) << "the padding counts";
+  attrs["convention"] = "paddle";
+  EXPECT_THAT(values<float>(run_node("pool2d", {x}, attrs)), ElementsAre(1.5f, 3))
+      << "cut by the padding before";
+  Tensor two = Tensor::of<float>({1, 1, 1, 2}, {1, 2});
+  Attrs ceil{{"kernel", Ints{1, 1}}, {"strides", Ints{1, 2}}, {"ceil_mode", true}, {"convention", "onnx"}};
+  EXPECT_THAT(values<float>(run_node("pool2d", {two}, ceil)), ElementsAre(1))
+      << "the second begins behind it";
+}
+
+TEST(RefPool2d, PadsOnOneSideMore) {
+  Tensor x = Tensor::of<float>({1, 1, 1, 4}, {1, 2, 3, 4});
+  Attrs attrs{{"type", "avg"}, {"kernel", Ints{1, 2}}, {"auto_pad", "same_upper"}};
+  EXPECT_THAT(values<float>(run_node("pool2d", {x}, attrs)), ElementsAre(1.5f, 2.5f, 3.5f, 4));
+  attrs["auto_pad"] = "same_lower";
+  EXPECT_THAT(values<float>(run_node("pool2d", {x}, attrs)), ElementsAre(1, 1.5f, 2.5f, 3.5f));
+}
+
 }  // namespace
 }  // namespace octet

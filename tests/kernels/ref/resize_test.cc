@@ -96,5 +96,27 @@ TEST(Resize, AFactorAndASizeAtOddsStayInTheImage) {
   }
 }
 
+TEST(RefResize, CoordinatesOfOnnx) {
+  Tensor x = Tensor::of<float>({1, 1, 1, 4}, {1, 2, 3, 4});
+  auto resize = [&](Attrs attrs) {
+    attrs["scale"] = std::vector<double>{1, 0.6};
+    return values<float>(run_node("resize", {x}, attrs));
+  };
+  auto near = [](std::vector<float> expected) {
+    return ::testing::Pointwise(::testing::FloatNear(1e-5f), expected);
+  };
+  // The node tests of ONNX.
+  EXPECT_THAT(resize({{"mode", "bilinear"}, {"coordinates", "half_pixel"}}), near({1.3333334f, 3.0f}));
+  EXPECT_THAT(resize({{"mode", "bilinear"}, {"coordinates", "align_corners"}}), near({1.0f, 3.142857f}));
+  EXPECT_THAT(resize({{"mode", "bilinear"}, {"coordinates", "half_pixel_symmetric"}}),
+              near({1.6666667f, 3.3333333f}));
+  EXPECT_THAT(resize({{"mode", "nearest"}, {"coordinates", "asymmetric"}, {"nearest", "floor"}}),
+              near({1, 2}));
+  EXPECT_THAT(resize({{"mode", "nearest"}, {"coordinates", "asymmetric"}, {"nearest", "ceil"}}),
+              near({1, 3}));
+  EXPECT_THAT(resize({{"mode", "nearest"}, {"coordinates", "half_pixel"}}), near({1, 3}));
+  EXPECT_THROW(resize({{"coordinates", "crop"}}), Error);
+}
+
 }  // namespace
 }  // namespace octet

@@ -43,5 +43,13 @@ TEST(RefSoftmax, SumsInDouble) {
   EXPECT_NEAR(largest, 1 / (1 + 1e5 * std::exp(-17.0)), 1e-6);
 }
 
+TEST(RefSoftmax, Logarithm) {
+  Tensor x = Tensor::of<float>({2, 2}, {1, 1, 1000, 0});
+  std::vector<float> y = values<float>(run_node("log_softmax", {x}));
+  EXPECT_NEAR(y[0], -std::log(2.0f), 1e-6);
+  EXPECT_EQ(y[2], 0);
+  EXPECT_EQ(y[3], -1000) << "where the softmax itself is 0";
+}
+
 }  // namespace
 }  // namespace octet
