@@ -40,7 +40,7 @@ struct Options {
   RuntimeFlags runtime;
   std::string json;
   bool per_class = false;
-  std::string confusion_matrix;  // a PNG file; empty: none
+  std::string confusion_matrix;               // a PNG file; empty: none
   std::optional<train::TrainOptions> config;  // of a segmentation network; none: something else
   SegmentFlags segment;
   std::string num_workers, data_format;  // accepted for PaddleSeg's sake
@@ -336,7 +336,9 @@ int evaluate(const Options& options) {
     return Evaluation(options).run();
   }
   if (!options.data_dir.empty() || !options.inputs.empty())
-    fail("with --config the pictures are those of its val_dataset; --opts val_dataset.dataset_root=DIR changes them");
+    fail(
+        "with --config the pictures are those of its val_dataset; --opts val_dataset.dataset_root=DIR "
+        "changes them");
   return evaluate_segmentation({.config = *options.config,
                                 .model = options.model,
                                 .baseline = options.baseline,
@@ -380,7 +382,8 @@ std::function<int()> declare_eval(Args& args) {
            "draw that table as a picture, a PNG file");
   add_segment_flags(args, &options->segment, "aug-eval");
   add_runtime_flags(args, &options->runtime);
-  args.add("num-workers", &options->num_workers, "N", "accepted for PaddleSeg's sake: --threads read pictures");
+  args.add("num-workers", &options->num_workers, "N",
+           "accepted for PaddleSeg's sake: --threads read pictures");
   args.add("data-format", &options->data_format, "NCHW", "accepted for PaddleSeg's sake: there is no other");
   args.note(
       "Prints the share of pictures whose label is the most likely class (acc1), or among the five most "
@@ -394,7 +397,8 @@ std::function<int()> declare_eval(Args& args) {
   args.example(
       "octet eval --model-path int8_model --baseline float_model --data-dir ILSVRC2012/val_list.txt");
   args.example(
-      "octet eval --config configs/quick_start/bisenet_optic_disc_512x512_1k.yml --model_path int8 --baseline "
+      "octet eval --config configs/quick_start/bisenet_optic_disc_512x512_1k.yml --model_path int8 "
+      "--baseline "
       "output/best_model");
   return [options] { return evaluate(*options); };
 }

@@ -66,8 +66,7 @@ class Evaluation {
       fail("{}: the pictures of val_dataset have no masks to hold the answers against",
            options_.config.val_masks.root);
     if (options_.pictures)
-      dataset.entries.resize(
-          std::min(dataset.entries.size(), static_cast<std::size_t>(*options_.pictures)));
+      dataset.entries.resize(std::min(dataset.entries.size(), static_cast<std::size_t>(*options_.pictures)));
     const std::int64_t count = std::ssize(dataset.entries);
     log(train::start_line(count));
     flush_output();
@@ -119,8 +118,10 @@ class Evaluation {
              found.height, truth.width, truth.height);
       ++subject.pictures;
       subject.metric.add(found, truth);
-      if (!first) first = std::move(found);
-      else subject.agreement.add(*first, found);
+      if (!first)
+        first = std::move(found);
+      else
+        subject.agreement.add(*first, found);
     }
   }
 
@@ -148,14 +149,13 @@ class Evaluation {
     const SegmentationScores before = subjects_.front().metric.scores(), after = model().metric.scores();
     say("\n| class | IoU of the baseline | IoU | change |\n|---|--:|--:|--:|\n");
     for (std::size_t c = 0; c < after.iou.size(); ++c)
-      say("| {} | {:.4f} | {:.4f} | {:+.4f} |\n", c, before.iou[c], after.iou[c], after.iou[c] - before.iou[c]);
+      say("| {} | {:.4f} | {:.4f} | {:+.4f} |\n", c, before.iou[c], after.iou[c],
+          after.iou[c] - before.iou[c]);
     say("| mean | {:.4f} | {:.4f} | {:+.4f} |\n", before.mean_iou, after.mean_iou,
         after.mean_iou - before.mean_iou);
   }
 
-  static std::string share(double value) {
-    return std::isnan(value) ? "-" : fmt::format("{:.4f}", value);
-  }
+  static std::string share(double value) { return std::isnan(value) ? "-" : fmt::format("{:.4f}", value); }
 
   void write_json() const {
     using Json = nlohmann::ordered_json;
@@ -163,18 +163,12 @@ class Evaluation {
     Json models = Json::array();
     for (const Subject& subject : subjects_) {
       const SegmentationScores scores = subject.metric.scores();
-      Json json = {{"model", subject.runner.path()},
-                   {"precision", subject.runner.precision()},
-                   {"miou", scores.mean_iou},
-                   {"acc", scores.accuracy},
-                   {"kappa", finite(scores.kappa)},
-                   {"dice", scores.mean_dice},
-                   {"class_iou", scores.iou},
-                   {"class_precision", scores.precision},
-                   {"class_recall", scores.recall},
-                   {"disk_bytes", subject.disk_bytes},
-                   {"ms_per_image", subject.ms()},
-                   {"peak_bytes", subject.runner.peak_bytes()}};
+      Json json = {{"model", subject.runner.path()}, {"precision", subject.runner.precision()},
+                   {"miou", scores.mean_iou},        {"acc", scores.accuracy},
+                   {"kappa", finite(scores.kappa)},  {"dice", scores.mean_dice},
+                   {"class_iou", scores.iou},        {"class_precision", scores.precision},
+                   {"class_recall", scores.recall},  {"disk_bytes", subject.disk_bytes},
+                   {"ms_per_image", subject.ms()},   {"peak_bytes", subject.runner.peak_bytes()}};
       if (&subject != &subjects_.front()) {
         json["agreement"] = finite(subject.agreement.share());
         json["agreement_near_boundaries"] = finite(subject.agreement.share_near());

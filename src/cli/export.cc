@@ -129,7 +129,6 @@ models::OutputOp output_op(const Options& options) {
 // A checkpoint of the network that the config describes.
 Exported segmentation_model(const Options& options) {
   const train::TrainOptions& config = *options.config;
-  const bool is_new = config.paddleseg == train::PaddleSeg::k2_9;
   const models::OutputOp op = output_op(options);
   Exported result{.graph = load_checkpoint(config, options.pretrained, options.onnx_format),
                   .transforms = deployed_transforms(config)};
@@ -139,12 +138,7 @@ Exported segmentation_model(const Options& options) {
   const bool is_fixed = std::any_of(shape.begin(), shape.end(), [](std::int64_t size) { return size > 0; });
   if (is_fixed && shape != result.graph.value(result.graph.inputs.at(0)).shape)
     models::fix_input_shape(result.graph, shape);
-  if (is_new)
-    result.form = {.input_shape = result.graph.value(result.graph.inputs.at(0)).shape,
-                   .output_dtype = op == models::OutputOp::kArgmax ? "int32" : "float32",
-                   .output_op = op == models::OutputOp::kArgmax    ? "argmax"
-                                : op == models::OutputOp::kSoftmax ? "softmax"
-                                                                   : "none"};
+  result.form = deployed_form(config, result.graph);
   return result;
 }
 
@@ -159,7 +153,8 @@ int export_model(Options& options) {
   if (!options.output_op.empty() || options.without_argmax || options.with_softmax || options.keep_aux ||
       !options.input_shape.empty())
     fail(
-        "--output-op, --without-argmax, --with-softmax, --keep-aux and --input are for segmentation networks: "
+        "--output-op, --without-argmax, --with-softmax, --keep-aux and --input are for segmentation "
+        "networks: "
         "give the network's --config; of a classifier there are --no-softmax and --img-size");
   models::check_model_name(options.model);
   if (models::task_of(options.model) == models::Task::kSegmentation)
@@ -184,9 +179,10 @@ std::function<int()> declare_export(Args& args) {
       fmt::format("the network that the checkpoint belongs to: {}", fmt::join(models::model_names(), ", ")));
   args.add("model-dir", &options->model_dir, "MODEL",
            "if an inference model was fine-tuned with `octet train --model-dir`: that model");
-  args.add("pretrained", &options->pretrained, "FILE_OR_DIR",
-           "the checkpoint, with or without .pdparams; in a directory, best.pdparams or else latest.pdparams, "
-           "model.pdparams or best_model/model.pdparams")
+  args.add(
+          "pretrained", &options->pretrained, "FILE_OR_DIR",
+          "the checkpoint, with or without .pdparams; in a directory, best.pdparams or else latest.pdparams, "
+          "model.pdparams or best_model/model.pdparams")
       .aliases = {"model-path"};
   add_segmentation_config(args, &options->config);
   args.add("num-classes", &options->num_classes, {1, 1 << 20}, "if given, must match the checkpoint");
@@ -197,8 +193,8 @@ std::function<int()> declare_export(Args& args) {
   output.aliases = {"save-dir"};
   output.default_text = "with --config: ./output";
   add_format_flag(args, &options->format);
-  args.add("model-name", &options->model_name, "inference|model", "what the files are called")
-      .default_text = "inference; with --config: model";
+  args.add("model-name", &options->model_name, "inference|model", "what the files are called").default_text =
+      "inference; with --config: model";
   args.add("img-size", &options->img_size, {1, kMaxPictureSide}, "height and width of a classifier's input");
   args.add("no-softmax", &options->no_softmax, "end in scores, not in probabilities");
   args.add(

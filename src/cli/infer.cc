@@ -45,8 +45,8 @@ struct Options {
   std::string deploy_yaml;  // of PaddleSeg's, in place of the model's folder
   std::string save_dir = "./output";
   // Accepted for PaddleSeg's sake.
-  bool with_argmax = false, use_trt = false, use_int8 = false, enable_mkldnn = false, enable_auto_tune = false,
-       print_detail = true;
+  bool with_argmax = false, use_trt = false, use_int8 = false, enable_mkldnn = false,
+       enable_auto_tune = false, print_detail = true;
   std::string auto_tuned_shape_file, model_name, min_subgraph_size;
 };
 
@@ -269,7 +269,8 @@ class Inference {
 void take_deploy_yaml(Options& options) {
   const fs::path file = options.deploy_yaml;
   if (!options.model.path.empty()) fail("give either --config, a deploy.yaml, or --model-dir");
-  if (!fs::is_regular_file(file)) fail("{}: no such file; --config takes the deploy.yaml of a model", file.string());
+  if (!fs::is_regular_file(file))
+    fail("{}: no such file; --config takes the deploy.yaml of a model", file.string());
   const DeployedFiles files = load_deployed_files(file);
   const fs::path folder = file.parent_path().empty() ? "." : file.parent_path();
   options.model.path = folder.string();
@@ -282,28 +283,30 @@ int infer(Options& options) {
   if (!options.deploy_yaml.empty()) take_deploy_yaml(options);
   if (options.model.path.empty()) fail("--model-dir is missing: the model, or its deploy.yaml as --config");
   if (options.use_trt || options.use_int8)
-    Console().notice("there is no TensorRT here: the model runs on octet's own kernels, in int8 if it is quantized");
+    Console().notice(
+        "there is no TensorRT here: the model runs on octet's own kernels, in int8 if it is quantized");
   const Config config = make_config(options.runtime);
   Model model = Model::load(options.model.path, options.model.files);
   if (!segments(model)) return Inference(options, config, std::move(model)).run();
   check_segments(model, options.model.path);
-  return infer_segmentation({.path = options.model.path,
-                             .model = std::move(model),
-                             .config = config,
-                             .transforms = transforms_of(options.preprocess, options.model.path, {}),
-                             .img_path = options.img_path,
-                             .save_dir = options.save_dir,
-                             .batch_size = std::min(options.batch_size,
-                                                    options.max_batch_size.value_or(options.batch_size)),
-                             .warmup = options.warmup,
-                             .benchmark = options.benchmark});
+  return infer_segmentation(
+      {.path = options.model.path,
+       .model = std::move(model),
+       .config = config,
+       .transforms = transforms_of(options.preprocess, options.model.path, {}),
+       .img_path = options.img_path,
+       .save_dir = options.save_dir,
+       .batch_size = std::min(options.batch_size, options.max_batch_size.value_or(options.batch_size)),
+       .warmup = options.warmup,
+       .benchmark = options.benchmark});
 }
 
 void add_paddleseg_flags(Args& args, Options* options) {
   args.group("PaddleSeg's deploy/python/infer.py");
   args.add("save-dir", &options->save_dir, "DIR", "where the masks of a segmentation model go");
   const char* kNone = "accepted for PaddleSeg's sake, without an effect";
-  args.add("with-argmax", &options->with_argmax, "accepted for PaddleSeg's sake: done where the model does not");
+  args.add("with-argmax", &options->with_argmax,
+           "accepted for PaddleSeg's sake: done where the model does not");
   args.add("use-trt", &options->use_trt, kNone);
   args.add("use-int8", &options->use_int8, kNone);
   args.add("enable-mkldnn", &options->enable_mkldnn, kNone);
@@ -345,7 +348,8 @@ std::function<int()> declare_infer(Args& args) {
   args.at("precision").synonyms = {{"int8", "fp32"}};  // quantized models are int8 by themselves
   add_paddleseg_flags(args, options.get());
   args.note(
-      "A segmentation model writes for each picture an 8-bit palette PNG with the class of each pixel, as large "
+      "A segmentation model writes for each picture an 8-bit palette PNG with the class of each pixel, as "
+      "large "
       "as its output, and prints where it is.");
   args.note(
       "Prints one line for each picture and class: image_name: ./images/demo.jpg, class_id: 8, prob: "

@@ -25,8 +25,8 @@ std::vector<Picture> find_pictures(const std::string& path) {
   if (fs::is_directory(path, error) || is_picture_name(path) || !fs::exists(path, error)) {
     const bool is_folder = fs::is_directory(path, error);
     for (const fs::path& picture : list_images(path))
-      pictures.push_back({picture, is_folder ? name_below(picture.lexically_relative(path))
-                                             : picture.filename()});
+      pictures.push_back(
+          {picture, is_folder ? name_below(picture.lexically_relative(path)) : picture.filename()});
     return pictures;
   }
   constexpr std::size_t kMaxBytes = 64 << 20;

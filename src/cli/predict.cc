@@ -55,7 +55,8 @@ Image overlay(const Image& picture, const Mask& mask, const std::vector<Color>& 
     const std::size_t id = mask.pixels[i];
     const Color color = id < colors.size() ? colors[id] : color_of_class(static_cast<int>(id));
     for (std::size_t c = 0; c < 3; ++c) {
-      const float mixed = static_cast<float>(picture.pixels[3 * i + c]) * 0.6f + static_cast<float>(color[c]) * 0.4f;
+      const float mixed =
+          static_cast<float>(picture.pixels[3 * i + c]) * 0.6f + static_cast<float>(color[c]) * 0.4f;
       result.pixels[3 * i + c] = static_cast<std::uint8_t>(std::min(std::lrint(mixed), 255L));
     }
   }
@@ -123,9 +124,9 @@ class Prediction {
       return output;
     };
     const bool is_new = options_.config->paddleseg == train::PaddleSeg::k2_9;
-    const Mask mask = classes_of(
-        segment(model, pixels, segment_, is_new ? Summands::kScores : Summands::kProbabilities),
-        example.changes);
+    const Mask mask =
+        classes_of(segment(model, pixels, segment_, is_new ? Summands::kScores : Summands::kProbabilities),
+                   example.changes);
     if (mask.width != image.width || mask.height != image.height)
       fail("{}: the answer is {} x {} pixels, and the picture {} x {}", picture.path.string(), mask.width,
            mask.height, image.width, image.height);
@@ -180,7 +181,8 @@ std::function<int()> declare_predict(Args& args) {
   add_runtime_flags(args, &options->runtime);
   args.note(
       "Writes for each picture a mask with its class for each pixel (an 8-bit palette PNG in "
-      "pseudo_color_prediction), and the picture with the colours of the classes over it (in added_prediction), both as "
+      "pseudo_color_prediction), and the picture with the colours of the classes over it (in "
+      "added_prediction), both as "
       "large as the picture. A picture that can't be read is skipped with a warning.");
   args.example(
       "octet predict --config configs/quick_start/bisenet_optic_disc_512x512_1k.yml --model_path "

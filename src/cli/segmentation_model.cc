@@ -1,5 +1,6 @@
 #include "cli/segmentation_model.h"
 
+#include <algorithm>
 #include <filesystem>
 
 #include "base/error.h"
@@ -40,13 +41,12 @@ train::TrainOptions load_segmentation_config(const std::string& file, const std:
 
 void add_segmentation_config(Args& args, std::optional<train::TrainOptions>* config) {
   auto version = std::make_shared<std::string>();
-  args.add_config(
-      "a config of PaddleSeg's kind: network, data and preprocessing of a segmentation model",
-      [config, version](const std::string& file, std::vector<std::string> opts) {
-        if (file.empty()) fail("--opts changes what a config says: give one with --config");
-        if (!version->empty()) opts.push_back("paddleseg_version=" + *version);
-        *config = load_segmentation_config(file, opts);
-      });
+  args.add_config("a config of PaddleSeg's kind: network, data and preprocessing of a segmentation model",
+                  [config, version](const std::string& file, std::vector<std::string> opts) {
+                    if (file.empty()) fail("--opts changes what a config says: give one with --config");
+                    if (!version->empty()) opts.push_back("paddleseg_version=" + *version);
+                    *config = load_segmentation_config(file, opts);
+                  });
   Flag& flag = args.add("paddleseg-version", version.get(), "2.2|2.9",
                         "whose meanings count where versions of PaddleSeg disagree");
   flag.default_text = "that of the config, else 2.2";
@@ -67,10 +67,10 @@ bool is_checkpoint(const std::string& path) {
 Graph load_checkpoint(const train::TrainOptions& config, const std::string& path, bool onnx_format) {
   const fs::path file = models::find_checkpoint(path);
   const StateDict state = load_state_dict(file);
-  Graph graph = models::build_model(config.model,
-                                    {.num_classes = config.num_classes,
-                                     .fresh_weights = false,
-                                     .segmentation = train::segmentation_options(config.network)});
+  Graph graph =
+      models::build_model(config.model, {.num_classes = config.num_classes,
+                                         .fresh_weights = false,
+                                         .segmentation = train::segmentation_options(config.network)});
   const models::ReadResult result = models::read_parameters(graph, state, config.model, file.string());
   if (quant::read_fake_quant(graph, state)) return quant::deployable(std::move(graph), onnx_format);
   models::check_all_used(result, state, config.model, file.string());
@@ -84,8 +84,8 @@ Model load_segmentation_model(const train::TrainOptions& config, const ModelFlag
     return loaded;
   }
   Graph graph = load_checkpoint(config, model.path);
-  models::to_inference(
-      graph, {.output = models::OutputOp::kArgmax, .class_dtype = class_dtype(config.paddleseg)});
+  models::to_inference(graph,
+                       {.output = models::OutputOp::kArgmax, .class_dtype = class_dtype(config.paddleseg)});
   return Model(std::make_shared<const Graph>(std::move(graph)));
 }
 
@@ -108,6 +108,20 @@ const Transforms& deployed_transforms(const train::TrainOptions& config) {
   return config.paddleseg == train::PaddleSeg::k2_9 ? config.val_transforms : config.export_transforms;
 }
 
+std::optional<DeployedForm> deployed_form(const train::TrainOptions& config, const Graph& graph) {
+  if (config.paddleseg != train::PaddleSeg::k2_9) return std::nullopt;
+  const ValueId output = graph.outputs.at(0);
+  const auto maker = std::ranges::find_if(
+      graph.nodes, [&](const Node& node) { return !node.outputs.empty() && node.outputs[0] == output; });
+  const std::string op = maker == graph.nodes.end() ? "" : maker->op;
+  const bool is_class = graph.value(output).dtype != DType::kFloat32;
+  return DeployedForm{.input_shape = graph.value(graph.inputs.at(0)).shape,
+                      .output_dtype = std::string(name_of(graph.value(output).dtype)),
+                      .output_op = is_class          ? "argmax"
+                                   : op == "softmax" ? "softmax"
+                                                     : "none"};
+}
+
 std::uint64_t bytes_on_disk(const ModelFlags& model) {
   if (is_checkpoint(model.path)) return size_of(models::find_checkpoint(model.path));
   const ModelPaths paths = find_model(model.path, model.files);
@@ -120,8 +134,8 @@ bool segments(const Model& model) {
   const TensorInfo& first = outputs[0];
   const bool is_class = first.dtype == DType::kInt64 || first.dtype == DType::kInt32;
   if (is_class) return first.shape.size() == 3 || (first.shape.size() == 4 && first.shape[1] == 1);
-  // Of a picture, and not a row of scores that has kept two dimensions of 1.
-  return first.dtype == DType::kFloat32 && first.shape.size() == 4 &&
+  // Of a picture, and not a row of scores that has kept two dimensions of 1. One score says no class.
+  return first.dtype == DType::kFloat32 && first.shape.size() == 4 && first.shape[1] != 1 &&
          !(first.shape[2] == 1 && first.shape[3] == 1);
 }
 

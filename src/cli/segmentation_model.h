@@ -4,6 +4,8 @@
 #include <vector>
 
 #include "cli/model_flags.h"
+#include "data/deploy_yaml.h"
+#include "graph/graph.h"
 #include "train/options.h"
 
 // What commands do with the config of a segmentation network, and with its models: checkpoints, or what was
@@ -36,6 +38,7 @@ DType class_dtype(train::PaddleSeg version);
 
 // What is written of it into deploy.yaml, by PaddleSeg's version.
 const Transforms& deployed_transforms(const train::TrainOptions& config);
+std::optional<DeployedForm> deployed_form(const train::TrainOptions& config, const Graph& graph);
 
 // How many bytes the files of a checkpoint or a model have.
 std::uint64_t bytes_on_disk(const ModelFlags& model);
