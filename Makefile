@@ -5,16 +5,16 @@ PREFIX ?= /usr/local
 BUILD = cmake --build -j $(JOBS) --preset
 # The Python tests are registered when CMake knows the Python that has Paddle, the fuzz run when it knows the targets.
 CONFIGURE = cmake --preset release --log-level=WARNING -DOCTET_LIBTORCH=$$(tools/setup --libtorch)
-TEST_OPTIONS = -DOCTET_PYTHON=$$(tools/setup --python) -DOCTET_FUZZ_BUILD=$(CURDIR)/build/fuzz
+TEST_OPTIONS = -DOCTET_PYTHON=$$(tools/setup --python) -DOCTET_ONNX_PYTHON=$$(tools/setup --onnx-python) -DOCTET_FUZZ_BUILD=$(CURDIR)/build/fuzz
 
-.PHONY: help setup build cuda test test-tipc quickstart read-page bench bench-peers bench-accuracy bench-train bench-infer format lint asan tsan neon fuzz install clean
+.PHONY: help setup build cuda test test-tipc onnx-conformance quickstart read-page bench bench-peers bench-accuracy bench-ocr bench-train bench-infer format lint asan tsan neon fuzz install clean
 
 help:
 	@sed -n 's/^## //p' $(MAKEFILE_LIST)
 
 ## make setup        install what is missing (apt, and a Python environment outside the clone)
 setup:
-	@tools/setup test
+	@tools/setup onnx
 
 ## make build        build/release/octet
 build:
@@ -42,6 +42,12 @@ test-tipc: setup
 	@$(BUILD) release
 	@ctest --test-dir build/release --output-on-failure -L '^(tipc|chain)$$'
 
+## make onnx-conformance  the node tests of the onnx package, in octet and in ONNX Runtime
+onnx-conformance: setup
+	@$(CONFIGURE) $(TEST_OPTIONS)
+	@$(BUILD) release --target octet_batch_tool
+	@OCTET_BATCH_TOOL=build/release/octet_batch_tool $$(tools/setup --onnx-python) tests/onnx/conformance.py $(ONNX)
+
 ## make quickstart   trains a network on Fashion-MNIST, exports it, quantizes it and compares the two; some minutes
 quickstart: setup build
 	@tools/quickstart build/release/octet
@@ -64,6 +70,10 @@ bench-peers:
 ##                   labelled pictures and list.txt; writes bench/results/accuracy.md
 bench-accuracy:
 	@bench/accuracy/run $(if $(PICTURES),--pictures $(PICTURES)) $(ACCURACY)
+
+## make bench-ocr   PP-OCRv4 in int8 against fp32 on rendered lines and pages: what it finds and reads, how fast; writes bench/results/ocr.md
+bench-ocr:
+	@bench/ocr/run $(OCR)
 
 ## make bench-train  how fast octet trains, beside PyTorch and Paddle; writes bench/results/train.md
 bench-train:

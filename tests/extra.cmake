@@ -8,6 +8,8 @@ foreach(tool state_dict_tool rewrite_tool zoo_tool segmentation_tool visualdl_to
   target_link_libraries(octet_${tool} PRIVATE octet_internal)
 endforeach()
 
+set(OCTET_ONNX_PYTHON "" CACHE FILEPATH "A Python that has onnx and ONNX Runtime; none: no tests against them")
+
 include(style/tests.cmake)
 include(bench/tests.cmake)
 include(install/tests.cmake)
@@ -16,6 +18,10 @@ if(OCTET_PYTHON)
   include(data/tests.cmake)
   include(paddle/tests.cmake)
   include(report/tests.cmake)
+endif()
+
+if(OCTET_ONNX_PYTHON)
+  include(onnx/tests.cmake)
 endif()
 
 if(OCTET_FUZZ_BUILD)

@@ -22,8 +22,8 @@ struct TensorInfo {
 struct LoadOptions {
   std::string model_file = {};    // in the directory
   std::string weights_file = {};  // beside the model's, or an absolute path
-  // By the name of an input, what to take in place of the shape that the file declares: files may declare
-  // none, or one that no longer holds.
+  // By the name of an input (without a name: the first), what to take in place of the shape that the file
+  // declares: files may declare none, or one that no longer holds.
   std::map<std::string, std::vector<std::int64_t>> input_shapes = {};
 };
 

@@ -391,10 +391,11 @@ std::function<int()> declare_bench(Args& args) {
   model.aliases = {"model-dir", "model-path"};
   model.required = true;
   add_file_flags(args, &options->files);
-  args.add(
+  Flag& input = args.add(
       "input", &options->inputs, "[NAME=]SHAPE",
       "the shape of the input NAME, such as 1x3x224x224; without NAME the inputs in their order. What is "
       "not given is as the model declares it, with batch 1 and 224 x 224 where it does not");
+  take_shapes(input, &options->files, true);
   args.group("Measurement");
   args.add(
       "int8", &options->int8,

@@ -215,8 +215,9 @@ std::function<int()> declare_compare(Args& args) {
            "the model to compare with, for instance the float model it was quantized from; default: the same "
            "model, for --baseline-isa");
   args.group("Arrays");
-  args.add("input", &options->inputs, "[NAME=]FILE",
-           "an .npy file for the tensor NAME; without NAME the model's inputs, in their order");
+  Flag& input = args.add("input", &options->inputs, "[NAME=]FILE",
+                         "an .npy file for the tensor NAME; without NAME the model's inputs, in their order");
+  take_shapes(input, &options->model);
   args.group("Comparison");
   args.add(
       "tolerance", &options->tolerance,

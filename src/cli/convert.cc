@@ -21,6 +21,7 @@ struct Options {
   ModelFlags model;
   std::string output;
   std::string format = SaveOptions().format;
+  OnnxFlags onnx;
   std::string model_name = kUsual.model_file, params_name = kUsual.weights_file;
 };
 
@@ -50,17 +51,22 @@ bool copy_deploy_yaml(AtomicFiles& files, const ModelPaths& from, const ModelPat
     std::size_t end = std::min(text.find('\n', at), text.size());
     std::string line = text.substr(at, end - at);
     line = rename_in_line(line, "model", from.model.filename(), to.model.filename());
-    line = rename_in_line(line, "params", from.weights.filename(), to.weights.filename());
-    result += line;
-    if (end < text.size()) result += '\n';
+    const std::string renamed =
+        rename_in_line(line, "params", from.weights.filename(), to.weights.filename());
+    const bool gone = renamed != line && to.weights.empty();  // the parameters are in the model's file
+    if (!gone) result += renamed;
+    if (!gone && end < text.size()) result += '\n';
     at = end + 1;
   }
   files.add(target, result);
   return true;
 }
 
-int convert(const Options& options) {
-  const SaveOptions save = saved_files(options.format, options.model_name, options.params_name, kUsual);
+int convert(Options options) {
+  take_file_name(&options.output, &options.format, &options.model_name);
+  SaveOptions save = saved_files(options.format, options.model_name, options.params_name, kUsual);
+  save.opset = options.onnx.opset;
+  save.target = options.onnx.target;
   ModelPaths from = find_model(options.model.path, options.model.files);
   fs::path directory = options.output;
   // Over its own files too: they are replaced whole, while the old ones stay mapped.
@@ -71,7 +77,7 @@ int convert(const Options& options) {
   const bool has_deploy_yaml = copy_deploy_yaml(files, from, to);
   files.commit();
   report(to.model);
-  report(to.weights);
+  if (!to.weights.empty()) report(to.weights);
   if (has_deploy_yaml) report(directory / "deploy.yaml");
   return 0;
 }
@@ -81,9 +87,13 @@ int convert(const Options& options) {
 std::function<int()> declare_convert(Args& args) {
   auto options = std::make_shared<Options>();
   add_model_flags(args, &options->model);
+  add_shape_flag(args, &options->model);
   args.group("Output");
-  args.add("output", &options->output, "DIR", "the directory to write to; made if need be").required = true;
+  args.add("output", &options->output, "DIR_OR_FILE",
+           "the directory to write to, made if need be; or an ONNX file, whose name ends in .onnx")
+      .required = true;
   add_format_flag(args, &options->format);
+  add_onnx_flags(args, &options->onnx);
   args.add("save-model-filename", &options->model_name, "NAME", "the program's file");
   args.add("save-params-filename", &options->params_name, "NAME", "the parameters' file");
   args.note(
@@ -91,6 +101,8 @@ std::function<int()> declare_convert(Args& args) {
       "deploy.yaml beside the model goes along. Files appear whole or not at all.");
   args.example("octet convert --model old_model --output new_model");
   args.example("octet convert --model old_model --output for_paddle_3 --format paddle3");
+  args.example("octet convert --model model.onnx --output paddle_model");
+  args.example("octet convert --model paddle_model --output model.onnx");
   args.example("octet convert --model new_model --output legacy --save_model_filename __model__ \\");
   args.example("    --save_params_filename __params__");
   return [options] { return convert(*options); };

@@ -102,7 +102,8 @@ void save(const Exported& model, const Options& options) {
                                                          : "inference";
     return name + fs::path(usual).extension().string();
   };
-  const std::string program = named(format.model_file), params = named(format.weights_file);
+  const std::string program = named(format.model_file);
+  const std::string params = format.weights_file.empty() ? "" : named(format.weights_file);
   make_directory(directory);
   AtomicFiles files;
   add_model(files, model.graph, directory, {options.format, program, params});
@@ -110,8 +111,9 @@ void save(const Exported& model, const Options& options) {
             write_deploy_yaml(model.transforms, program, params, model.class_names, model.form));
   files.commit();
   for (const std::string& name : {program, params, std::string("deploy.yaml")})
-    say("wrote {} ({})\n", printable((directory / name).string()),
-        format_bytes(fs::file_size(directory / name)));
+    if (!name.empty())
+      say("wrote {} ({})\n", printable((directory / name).string()),
+          format_bytes(fs::file_size(directory / name)));
 }
 
 models::OutputOp output_op(const Options& options) {

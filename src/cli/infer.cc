@@ -327,6 +327,7 @@ std::function<int()> declare_infer(Args& args) {
   args.add("config", &options->deploy_yaml, "FILE",
            "in place of --model-dir: a deploy.yaml, beside the model that it names")
       .aliases = {"c"};
+  add_shape_flag(args, &options->model);
   args.group("Pictures");
   args.add("img-path", &options->img_path, "FILE_OR_DIR",
            "a JPEG, PNG, WebP or BMP picture, or a folder of pictures, which may have subfolders")

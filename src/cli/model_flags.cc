@@ -6,6 +6,7 @@
 #include "base/threads.h"
 #include "cli/output.h"
 #include "cli/program.h"
+#include "cli/shapes.h"
 #include "cli/start_train.h"
 #include "formats/format.h"
 #include "kernels/dispatch.h"
@@ -53,6 +54,39 @@ void add_runtime_flags(Args& args, RuntimeFlags* flags) {
       "the fastest that the CPU has";
   args.add("ir-optim", &flags->ir_optim, "rewrite the graph to run faster, with the same results");
   add_device_flags(args, flags);
+}
+
+void take_shapes(Flag& flag, ModelFlags* flags, bool also) {
+  flag.set = [set = flag.set, flags, also](const std::string& text) {
+    const std::optional<NamedShape> shape = find_shape(text);
+    if (shape) flags->files.input_shapes[shape->name] = shape->shape;
+    if (!shape || also) set(text);
+  };
+}
+
+void add_shape_flag(Args& args, ModelFlags* flags) {
+  Flag& flag = args.add("input", &flags->shapes, "[NAME=]SHAPE",
+                        "the shape of an input, as 1x3x224x224, in place of what the file declares");
+  flag.set = [flags](const std::string& text) {
+    const NamedShape shape = parse_shape(text);
+    flags->files.input_shapes[shape.name] = shape.shape;
+    flags->shapes.push_back(text);
+  };
+}
+
+void add_onnx_flags(Args& args, OnnxFlags* flags) {
+  args.add("opset", &flags->opset, {0, 99}, "ONNX: the opset, 13 to 21; 0: as it was read, else 17");
+  args.add("target", &flags->target, "cpu|tensorrt|common",
+           "ONNX: the runtimes that a quantized model is for; common: what all of them take");
+}
+
+void take_file_name(std::string* output, std::string* format, std::string* model) {
+  const std::filesystem::path path(*output);
+  if (path.extension() != ".onnx") return;
+  if (*format == SaveOptions().format) *format = "onnx";
+  if (*format != "onnx") fail("--format {}: {} is the name of an ONNX model", *format, *output);
+  *model = path.filename().string();
+  *output = path.has_parent_path() ? path.parent_path().string() : ".";
 }
 
 Flag& add_format_flag(Args& args, std::string* format) {

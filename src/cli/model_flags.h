@@ -1,6 +1,7 @@
 #pragma once
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "cli/args.h"
 #include "octet/predictor.h"
@@ -12,12 +13,27 @@ namespace octet::cli {
 struct ModelFlags {
   std::string path;
   LoadOptions files;
+  std::vector<std::string> shapes;  // as given: [NAME=]SHAPE; `files` has them
 };
 
 // `--model_filename` and `--params_filename`; add_model_flags also the model itself, as `--NAME`, and under
 // the names of the other commands.
 void add_file_flags(Args& args, ModelFlags* flags);
 void add_model_flags(Args& args, ModelFlags* flags, const std::string& name = "model");
+
+// `--input [NAME=]SHAPE`: what to take in place of the shape that the file declares. take_shapes teaches it
+// to the flag of a command that takes files there, too, or (`also`) shapes for another purpose.
+void add_shape_flag(Args& args, ModelFlags* flags);
+void take_shapes(Flag& flag, ModelFlags* flags, bool also = false);
+
+// `--opset` and `--target`, of ONNX.
+struct OnnxFlags {
+  int opset = 0;
+  std::string target = "cpu";
+};
+void add_onnx_flags(Args& args, OnnxFlags* flags);
+// An output that is the name of an ONNX file becomes the directory that it is in.
+void take_file_name(std::string* output, std::string* format, std::string* model);
 
 // `--format`: as which files the model is saved.
 Flag& add_format_flag(Args& args, std::string* format);

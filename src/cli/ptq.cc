@@ -35,6 +35,7 @@ struct Options {
   ModelFlags model;
   std::string output;
   std::string format = SaveOptions().format;
+  OnnxFlags onnx;
   std::string model_name, params_name;  // empty: the usual ones
   std::string data_dir;
   int batch_size = 10, batch_num = 10, seed = 0;
@@ -311,7 +312,10 @@ int run(Options& options) {
   const SaveOptions& usual = options.config ? kUsualOfSegmentation : kUsual;
   if (options.model_name.empty()) options.model_name = usual.model_file;
   if (options.params_name.empty()) options.params_name = usual.weights_file;
-  const SaveOptions save = saved_files(options.format, options.model_name, options.params_name, usual);
+  take_file_name(&options.output, &options.format, &options.model_name);
+  SaveOptions save = saved_files(options.format, options.model_name, options.params_name, usual);
+  save.opset = options.onnx.opset;
+  save.target = options.onnx.target;
   // Pictures of different sizes share no batch, and those of segmentation are large.
   options.batch_size = options.given_batch_size.value_or(options.config ? 1 : options.batch_size);
   options.batch_num = options.given_batch_num.value_or(options.config ? 100 : options.batch_num);
@@ -418,13 +422,17 @@ int run(Options& options) {
   files.commit();
   print_report(report, options.worst);
   warn_if_bad(report, options);
-  auto bytes = [](const fs::path& path) { return static_cast<double>(fs::file_size(path)); };
+  double bytes = 0;
+  std::vector<std::string> names;
+  for (const std::string& name : {save.model_file, save.weights_file}) {
+    if (name.empty()) continue;  // ONNX has one file
+    bytes += static_cast<double>(fs::file_size(folder / name));
+    names.push_back(names.empty() ? (folder / name).string() : name);
+  }
   const std::size_t skipped = pictures ? pictures->broken().size() : 0;
-  say("{} + {}: {:.2f} MB, calibrated on {} pictures{}, {}; all layers are in {}\n",
-      (folder / save.model_file).string(), save.weights_file,
-      (bytes(folder / save.weights_file) + bytes(folder / save.model_file)) / 1e6, report.samples,
-      skipped > 0 ? fmt::format(" ({} skipped: can't be read)", skipped) : "", judged_on(report),
-      (folder / "ptq_report.json").string());
+  say("{}: {:.2f} MB, calibrated on {} pictures{}, {}; all layers are in {}\n", fmt::join(names, " + "),
+      bytes / 1e6, report.samples, skipped > 0 ? fmt::format(" ({} skipped: can't be read)", skipped) : "",
+      judged_on(report), (folder / "ptq_report.json").string());
   return 0;
 }
 
@@ -436,10 +444,12 @@ std::function<int()> declare_ptq(Args& args) {
   constexpr int kMany = 1 << 20;
   add_model_flags(args, &options->model, "model-path");
   add_segmentation_config(args, &options->config);
+  add_shape_flag(args, &options->model);
   args.group("Output");
   args.add("output-dir", &options->output, "DIR", "where the int8 model goes").aliases = {
       "quantize-model-path"};
   add_format_flag(args, &options->format);
+  add_onnx_flags(args, &options->onnx);
   args.add("save-model-filename", &options->model_name, "NAME", "file name of its program").default_text =
       "__model__; with --config: model.pdmodel";
   args.add("save-params-filename", &options->params_name, "NAME", "file name of its parameters")

@@ -19,7 +19,7 @@ Shape default_shape(const TensorInfo& input) {
 
 }  // namespace
 
-NamedShape parse_shape(const std::string& word) {
+std::optional<NamedShape> find_shape(const std::string& word) {
   std::size_t equals = word.rfind('=');
   NamedShape result;
   if (equals != std::string::npos) result.name = word.substr(0, equals);
@@ -28,8 +28,7 @@ NamedShape parse_shape(const std::string& word) {
   for (bool more = true; more; ++at) {
     std::int64_t size = 0;
     auto [next, error] = std::from_chars(at, end, size);
-    if (error != std::errc() || size < 1 || (next != end && *next != 'x'))
-      fail("--input {}: not a shape such as 1x3x224x224 or NAME=1x3x224x224", word);
+    if (error != std::errc() || size < 1 || (next != end && *next != 'x')) return std::nullopt;
     result.shape.push_back(size);
     more = next != end;
     at = next;
@@ -54,6 +53,12 @@ Shape parse_input_shape(const std::vector<std::string>& words) {
   if (!words.empty() && shape.size() != 4)
     fail("--input {}: a batch of pictures has four sizes, such as 1x3x512x1024", fmt::join(words, " "));
   return shape;
+}
+
+NamedShape parse_shape(const std::string& word) {
+  std::optional<NamedShape> shape = find_shape(word);
+  if (!shape) fail("--input {}: not a shape such as 1x3x224x224 or NAME=1x3x224x224", word);
+  return *shape;
 }
 
 std::vector<Shape> choose_shapes(const std::string& path, const std::vector<TensorInfo>& inputs,

@@ -1,4 +1,5 @@
 #pragma once
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,7 @@ struct NamedShape {
 
 // [NAME=]1x3x224x224, as --input takes it.
 NamedShape parse_shape(const std::string& word);
+std::optional<NamedShape> find_shape(const std::string& word);  // nothing: it is something else
 
 // The shape of a model's one input: 1x3x512x1024, or the same as several words (1 3 512 1024), as PaddleSeg
 // has it. -1 stands for any size. No words: an empty shape.

@@ -104,7 +104,43 @@ std::optional<ops::MaybeInts> constant_elements(const ValueInfo& info) {
 
 }  // namespace
 
+namespace {
+
+bool is_small(const Shape& shape) {
+  constexpr std::int64_t kMaxElements = 1 << 14;
+  std::int64_t size = ops::product(shape);
+  return size != kUnknown && size <= kMaxElements;
+}
+
+// What a node makes of inputs that are known; nothing when they are not, or it is large. Images that do not
+// lie as their shape says are left to the run.
+std::optional<Tensor> evaluated(const Graph& graph, const Node& node,
+                                std::span<const ValueInfo* const> inputs, const ValueInfo& output,
+                                const EvaluateNode& evaluate) {
+  if (!evaluate || !is_small(output.shape)) return std::nullopt;
+  std::vector<const Tensor*> tensors;
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    if (inputs[i] && (!inputs[i]->data || !is_small(inputs[i]->shape))) return std::nullopt;
+    if (inputs[i] && graph.value(node.inputs[i]).layout != Layout::kPlain) return std::nullopt;
+    tensors.push_back(inputs[i] ? inputs[i]->data : nullptr);
+  }
+  if (graph.value(node.outputs[0]).layout != Layout::kPlain) return std::nullopt;
+  Tensor result(output.dtype, output.shape);
+  try {
+    if (!evaluate(node, tensors, &result)) return std::nullopt;
+  } catch (const Error& error) {
+    throw Error(fmt::format("{}: {}", describe(graph, node), error.what()), error.kind());
+  }
+  return result;
+}
+
+}  // namespace
+
 InferredValues infer_values(const Graph& graph, std::vector<ValueInfo> infos) {
+  return infer_values(graph, std::move(infos), nullptr);
+}
+
+InferredValues infer_values(const Graph& graph, std::vector<ValueInfo> infos, const EvaluateNode& evaluate) {
   check(infos.size() == graph.values.size(), "infer_values needs one ValueInfo for each value");
   InferredValues result;
   std::vector<std::optional<ops::MaybeInts>> elements;
@@ -130,11 +166,12 @@ InferredValues infer_values(const Graph& graph, std::vector<ValueInfo> infos) {
     if (outputs.size() != 1 || node.outputs[0] == kNoValue) continue;
     std::size_t made = at(node.outputs[0]);
     elements[made] = shape_values(node, inputs, values, outputs[0]);
-    if (!elements[made]) continue;
-    if (auto tensor = known_tensor(*elements[made], outputs[0])) {
-      result.tensors.push_back(std::move(*tensor));
-      infos[made].data = &result.tensors.back();
-    }
+    std::optional<Tensor> tensor = elements[made] ? known_tensor(*elements[made], outputs[0]) : std::nullopt;
+    if (!tensor) tensor = evaluated(graph, node, inputs, outputs[0], evaluate);
+    if (!tensor) continue;
+    result.tensors.push_back(std::move(*tensor));
+    infos[made].data = &result.tensors.back();
+    if (!elements[made]) elements[made] = constant_elements(infos[made]);
   }
   result.infos = std::move(infos);
   return result;

@@ -42,6 +42,10 @@ Quantization Quantization::of_abs_max(std::span<const float> abs_max, int bits, 
 
 Quantization quantization_of(const Node& node, const Tensor& scale, const Tensor* zero_point) {
   Quantization result = described_by(node);
+  if (DType integers = DType::kInt8; node.op == "quantize") {
+    parse_dtype(attr<std::string>(node, "dtype"), &integers);
+    hold_as(result, integers);
+  }
   auto scales = scale.data<float>();
   if (result.axis < 0) scales = scales.first(1);
   set_steps(result, scales);

@@ -1,5 +1,6 @@
 #include "graph/shape_values.h"
 
+#include <algorithm>
 #include <limits>
 #include <string_view>
 
@@ -30,23 +31,11 @@ MaybeInts sliced(const Node& node, ops::Inputs inputs, const MaybeInts& x, std::
   return values;
 }
 
-// Elements of a vector by constant indices.
-MaybeInts gathered(ops::Inputs inputs, const MaybeInts& x, std::size_t count) {
-  const Tensor* indices = inputs[1]->data;
-  if (inputs[0]->shape.size() != 1 || !indices) return MaybeInts(count);
-  MaybeInts values;
-  for (std::int64_t i : to_int64s(*indices)) {
-    if (i < 0) i += static_cast<std::int64_t>(x.size());
-    bool inside = i >= 0 && i < static_cast<std::int64_t>(x.size());
-    values.push_back(inside ? x[static_cast<std::size_t>(i)] : MaybeInt());
-  }
-  return values;
-}
-
 // One number by two; nothing when it is not defined or does not fit.
 MaybeInt combine(std::string_view op, MaybeInt a, MaybeInt b) {
   if (!a || !b) return {};
   std::int64_t result = 0;
+  if (op == "max" || op == "min") return op == "max" ? std::max(*a, *b) : std::min(*a, *b);
   bool overflow = op == "add"   ? __builtin_add_overflow(*a, *b, &result)
                   : op == "sub" ? __builtin_sub_overflow(*a, *b, &result)
                   : op == "mul" ? __builtin_mul_overflow(*a, *b, &result)
@@ -88,6 +77,17 @@ MaybeInts filled(const Node& node, ops::Inputs inputs, std::span<const MaybeInts
   return MaybeInts(count, value.data<std::int64_t>()[0]);
 }
 
+// The elements of a vector that indices name; those out of range are left to the run to refuse.
+MaybeInts picked(const MaybeInts& x, const MaybeInts& indices) {
+  auto size = static_cast<std::int64_t>(x.size());
+  MaybeInts values;
+  for (MaybeInt index : indices) {
+    bool fits = index && *index >= -size && *index < size;
+    values.push_back(fits ? x[static_cast<std::size_t>(*index < 0 ? *index + size : *index)] : MaybeInt());
+  }
+  return values;
+}
+
 MaybeInts joined(std::span<const MaybeInts* const> values, ops::Inputs parts) {
   MaybeInts all;
   for (std::size_t i = 0; i < parts.size(); ++i) {
@@ -121,11 +121,12 @@ std::optional<MaybeInts> shape_values(const Node& node, ops::Inputs inputs,
     return std::nullopt;
   } else if (op == "slice") {
     result = sliced(node, inputs, *values[0], count);
-  } else if (op == "gather") {
-    result = gathered(inputs, *values[0], count);
   } else if (op == "scale" && !ops::input_at(inputs, 1)) {
     result = scaled(node, *values[0]);
-  } else if (op == "add" || op == "sub" || op == "mul" || op == "div") {
+  } else if (op == "gather") {
+    if (!values[1] || inputs[0]->shape.size() != 1) return std::nullopt;
+    result = picked(*values[0], *values[1]);
+  } else if (op == "add" || op == "sub" || op == "mul" || op == "div" || op == "max" || op == "min") {
     if (!values[1]) return std::nullopt;
     result = combined(op, *values[0], *values[1], count);
   } else if (OpKind kind = spec_of(node).kind; kind == OpKind::kView || kind == OpKind::kCast) {

@@ -1,4 +1,6 @@
 #pragma once
+#include <functional>
+
 #include "graph/ops/infer.h"
 
 namespace octet {
@@ -14,5 +16,13 @@ std::optional<ops::MaybeInts> shape_values(const Node& node, ops::Inputs inputs,
 
 // The elements as a tensor, when all of them are known.
 std::optional<Tensor> known_tensor(const ops::MaybeInts& values, const ValueInfo& info);
+
+// Computes a node from its inputs, of which absent ones are null; false when it can't.
+using EvaluateNode =
+    std::function<bool(const Node& node, const std::vector<const Tensor*>& inputs, Tensor* output)>;
+
+// infer_values() that also computes the small results of which all inputs are known, whatever the op and the
+// dtype: when shapes are known, all that is made of them is.
+InferredValues infer_values(const Graph& graph, std::vector<ValueInfo> infos, const EvaluateNode& evaluate);
 
 }  // namespace octet

@@ -4,7 +4,6 @@
 #include <chrono>
 #include <new>
 
-#include "kernels/ref/ref.h"
 #include "passes/passes.h"
 #include "runtime/plan.h"
 
@@ -68,11 +67,6 @@ Layout layout_of(const Graph& graph, const Node& node) {
       if (id != kNoValue && !graph.value(id).is_constant() && graph.value(id).layout == Layout::kChannelsLast)
         return Layout::kChannelsLast;
   return Layout::kPlain;
-}
-
-// For constant folding: a single node, by its reference kernel.
-bool evaluate(const Node& node, const std::vector<const Tensor*>& inputs, Tensor* output) {
-  return ref::evaluate(node, inputs, {output, 1});
 }
 
 // Gives up constants that only packed forms are left of, as soon as all who read them are prepared; their

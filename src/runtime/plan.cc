@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <numeric>
 
+#include "graph/shape_values.h"
+#include "kernels/ref/ref.h"
+
 namespace octet {
 
 namespace {
@@ -88,7 +91,7 @@ class Planner {
         infos.push_back({value.dtype, {kUnknown}, nullptr});
     }
     for (std::size_t i = 0; i < inputs.size(); ++i) infos[at(graph_.inputs[i])].shape = inputs[i];
-    InferredValues inferred = infer_values(graph_, std::move(infos));
+    InferredValues inferred = infer_values(graph_, std::move(infos), evaluate);
     plan_.infos = std::move(inferred.infos);
     plan_.known = std::move(inferred.tensors);
   }
@@ -198,6 +201,10 @@ class Planner {
 };
 
 }  // namespace
+
+bool evaluate(const Node& node, const std::vector<const Tensor*>& inputs, Tensor* output) {
+  return ref::evaluate(node, inputs, {output, 1});
+}
 
 Plan make_plan(const Executable& executable, const std::vector<Shape>& inputs, ThreadPool& pool) {
   return Planner(executable, pool).make(inputs);

@@ -19,6 +19,9 @@ struct Plan {
   std::size_t unshared_bytes = 0;  // what it would be without reuse
 };
 
+// Constants are computed this way: a single node with one output, by its reference kernel.
+bool evaluate(const Node& node, const std::vector<const Tensor*>& inputs, Tensor* output);
+
 Plan make_plan(const Executable& executable, const std::vector<Shape>& inputs, ThreadPool& pool);
 
 }  // namespace octet

@@ -113,6 +113,23 @@ TEST(Formats, SaysWhatAnUnknownFileLooksLike) {
   EXPECT_THAT(error_when_loaded(dir / "none"), HasSubstr("none: no such file or directory"));
 }
 
+// By its content, whatever its name says; a directory, a file, the beginning of a name.
+TEST(Formats, OnnxModelsAreRecognised) {
+  TempDir dir;
+  save_model(small_network(), dir.path(), {.format = "onnx"});
+  for (const char* path : {"", "model.onnx", "model"})
+    EXPECT_EQ(find_model(dir.path() / path).model, dir / "model.onnx");
+  const std::string bytes = read_file(dir / "model.onnx");
+  for (const char* name : {"net", "net.pdmodel", "net.bin"}) {
+    write_file(dir / name, bytes);
+    EXPECT_EQ(load_model(dir / name).nodes.size(), load_model(dir.path()).nodes.size()) << name;
+  }
+  write_file(dir / "other.onnx", "hello");
+  EXPECT_THAT(error_when_loaded(dir / "other.onnx"), HasSubstr("other.onnx: not an ONNX model"));
+  EXPECT_THAT(error_when_loaded(dir / "model.onnx", {.input_shapes = {{"z", {1}}}}),
+              HasSubstr("has no input 'z'; its inputs are x"));
+}
+
 TEST(Formats, OpsHaveTheNamesThatUsersKnow) {
   const Graph graph = small_network();
   std::set<std::string> types;

@@ -152,5 +152,24 @@ TEST(Session, TellsHowLongEachStepTook) {
   EXPECT_EQ(times[2].macs, 0);
 }
 
+// As exporters write "1.5 times as large": in floats, and by way of comparisons.
+TEST(Plan, WhatIsComputedOfShapesIsKnownBeforeTheRun) {
+  Builder b;
+  ValueId x = b.input("x", {kUnknown, 2, kUnknown, kUnknown});
+  ValueId dims = b.op("shape", {x}, {{"dtype", "int64"}});
+  ValueId sides = b.op("gather", {dims, b.constant("i", Tensor::of<std::int64_t>({2}, {2, -1}))});
+  ValueId larger = b.op("floor", {b.scale(b.cast(sides, DType::kFloat32), 1.5)});
+  ValueId wide = b.op("less", {larger, b.constant("limit", Tensor::scalar(8.0f))});
+  ValueId size = b.op("where", {wide, b.constant("eight", Tensor::scalar(8.0f)), larger});
+  Graph graph = b.build({b.op("resize", {x, b.cast(size, DType::kInt64)})});
+  ThreadPool pool(1);
+  auto executable = prepare(graph, {false, "ref"});
+  Plan plan = make_plan(*executable, {{1, 2, 7, 5}}, pool);
+  EXPECT_EQ(plan.infos[static_cast<std::size_t>(graph.outputs[0])].shape, (Shape{1, 2, 10, 8}));
+  for (std::size_t i = 0; i + 1 < graph.nodes.size(); ++i) EXPECT_TRUE(plan.skip[i]) << graph.nodes[i].op;
+  std::vector<Tensor> result = execute(executable, {Tensor(DType::kFloat32, {1, 2, 7, 5}).clone()}, pool);
+  EXPECT_EQ(result[0].shape(), (Shape{1, 2, 10, 8}));
+}
+
 }  // namespace
 }  // namespace octet

@@ -79,6 +79,13 @@ class Setup(unittest.TestCase):
         self.assertTrue(calls[0].endswith("/requirements.txt"))
         self.assertEqual(self.run_setup("test"), (0, [], []))
 
+    def test_onnx_has_an_environment_of_its_own(self):
+        self.run_setup("test")
+        code, lines, calls = self.run_setup("onnx")
+        self.assertEqual((code, len(lines), len(calls)), (0, 1, 1))
+        self.assertTrue(calls[0].endswith("/requirements-onnx.txt"))
+        self.assertEqual(self.run_setup("onnx"), (0, [], []))
+
     def test_cuda_is_for_who_asks(self):
         code, lines, calls = self.run_setup("cuda")
         self.assertEqual((code, len(lines), len(calls)), (0, 1, 1))
@@ -88,12 +95,12 @@ class Setup(unittest.TestCase):
 
     def test_folders_of_libtorch_are_apart(self):
         folders = set()
-        for flag in "--python", "--libtorch", "--libtorch-cuda":
+        for flag in "--python", "--onnx-python", "--libtorch", "--libtorch-cuda":
             result = subprocess.run([TOOL, flag], capture_output=True, text=True,
                                     env={"PATH": str(self.world / "bin"), "HOME": str(self.world)})
             self.assertEqual((result.returncode, result.stderr), (0, ""))
             folders.add(result.stdout.strip().removeprefix(str(self.world / ".cache/octet")).split("/")[1])
-        self.assertEqual(len(folders), 3, folders)
+        self.assertEqual(len(folders), 4, folders)
 
     def test_python_is_that_of_the_environment(self):
         self.run_setup("test")

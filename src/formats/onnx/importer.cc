@@ -261,8 +261,9 @@ void Importer::add_inputs(const GraphProto& graph, Scope& scope) {
     ValueId id = add_value(unique(std::string(input.name)));
     declare(id, input);
     graph_.value(id).dtype = dtype;
-    if (auto given = options_.input_shapes.find(std::string(input.name));
-        given != options_.input_shapes.end()) {
+    auto given = options_.input_shapes.find(std::string(input.name));
+    if (given == options_.input_shapes.end() && graph_.inputs.empty()) given = options_.input_shapes.find("");
+    if (given != options_.input_shapes.end()) {
       graph_.value(id).shape = given->second;
       known(id).has_rank = true;
     }

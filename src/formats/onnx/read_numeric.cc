@@ -1,16 +1,17 @@
-#include <algorithm>
-#include <cmath>
-
 #include "formats/onnx/rows.h"
 
-// Convolution, matrix products, normalisation, activation functions, arithmetic.
+// Matrix products, activation functions, arithmetic, comparisons.
 namespace octet::onnx {
 
-namespace {
-
-ValueId number(Reader& r, double value, DType dtype = DType::kFloat32) {
+ValueId number(Reader& r, double value, DType dtype) {
   return r.add(Tensor::scalar(value).cast(dtype));
 }
+
+ValueId shape_of(Reader& r, ValueId x) {
+  return r.emit("shape", {x}, {{"dtype", "int64"}});
+}
+
+namespace {
 
 // The same inputs under another name.
 void read_plain(Reader& r, const ReadRow& row) {
@@ -172,171 +173,6 @@ void read_gemm(Reader& r, const ReadRow&) {
   r.result(add_bias(r, y, 2, r.real("beta", 1)));
 }
 
-// Convolution along one dimension is one of a single row.
-ValueId with_row(Reader& r, ValueId id) {
-  return r.emit("unsqueeze", {id}, {{"axes", Ints{2}}});
-}
-
-void read_conv(Reader& r, const ReadRow& row) {
-  const bool is_line = r.rank(r.in(1)) == 3;
-  if (!is_line && r.rank(r.in(1)) != 4)
-    fail("its weights have shape {}; octet convolves along one or two dimensions",
-         to_string(r.shape(r.in(1))));
-  std::vector<ValueId> inputs = {r.in(0), r.in(1)};
-  if (is_line) inputs = {with_row(r, inputs[0]), with_row(r, inputs[1])};
-  if (r.has(2)) inputs.push_back(r.in(2));
-  Window window = read_window(r, {r.shape(inputs[1]).begin() + 2, r.shape(inputs[1]).end()}, is_line);
-  Attrs attrs = row.octet == "conv2d" ? pads_of(r, window, r.in(0)) : transposed_pads_of(r, window, r.in(0));
-  attrs["strides"] = window.strides;
-  attrs["dilations"] = window.dilations;
-  attrs["groups"] = r.integer("group", 1);
-  ValueId y = r.emit(std::string(row.octet), inputs, attrs);
-  r.result(is_line ? r.emit("squeeze", {y}, {{"axes", Ints{2}}}) : y);
-}
-
-void read_batch_norm(Reader& r, const ReadRow&) {
-  if (r.integer("training_mode", 0) != 0) fail("training_mode is 1; octet takes the model's statistics");
-  if (r.opset() < 9 && r.integer("spatial", 1) == 0)
-    fail("spatial is 0: statistics for each element, not each channel");
-  r.result(r.emit("batch_norm", {r.in(0), r.in(1), r.in(2), r.in(3), r.in(4)},
-                  {{"epsilon", r.real("epsilon", 1e-5f)}}));
-}
-
-Ints axes_from(std::int64_t first, std::size_t rank) {
-  Ints axes;
-  for (auto i = first; i < static_cast<std::int64_t>(rank); ++i) axes.push_back(i);
-  return axes;
-}
-
-// 1 / sqrt(mean(x*x) + epsilon) over the axes.
-ValueId inverse_norm(Reader& r, ValueId x, const Ints& axes, double epsilon) {
-  ValueId mean = r.emit("reduce_mean", {r.emit("mul", {x, x})}, {{"axes", axes}, {"keepdims", true}});
-  ValueId root = r.emit("sqrt", {r.emit("scale", {mean}, {{"bias", epsilon}})});
-  return r.emit("div", {number(r, 1), root});
-}
-
-// layer_norm's scale and bias are flat, and as many as there are numbers to normalise.
-ValueId flat(Reader& r, ValueId id) {
-  return id == kNoValue || r.rank(id) == 1 ? id : r.emit("reshape", {id}, {{"shape", Ints{-1}}});
-}
-
-void read_layer_norm(Reader& r, const ReadRow&) {
-  const ValueId x = r.in(0);
-  const std::int64_t axis = Reader::axis(r.integer("axis", -1), r.rank(x));
-  const double epsilon = r.real("epsilon", 1e-5f);
-  const Shape normalised(r.shape(x).begin() + axis, r.shape(x).end());
-  if (r.shape(r.in(1)) == normalised && (!r.has(2) || r.shape(r.in(2)) == normalised)) {
-    std::vector<ValueId> inputs = {x, flat(r, r.in(1))};
-    if (r.has(2)) inputs.push_back(flat(r, r.in(2)));
-    r.result(r.emit("layer_norm", inputs, {{"epsilon", epsilon}, {"begin_norm_axis", axis}}));
-    if (!r.wants(1) && !r.wants(2)) return;
-  }
-  const Ints axes = axes_from(axis, r.rank(x));
-  ValueId mean = r.emit("reduce_mean", {x}, {{"axes", axes}, {"keepdims", true}});
-  ValueId centred = r.emit("sub", {x, mean});
-  ValueId inverse = inverse_norm(r, centred, axes, epsilon);
-  if (r.results().empty())
-    r.result(add_bias(r, r.emit("mul", {r.emit("mul", {centred, inverse}), r.in(1)}), 2, 1));
-  r.result(mean, 1);
-  r.result(inverse, 2);
-}
-
-void read_rms_norm(Reader& r, const ReadRow&) {
-  const ValueId x = r.in(0);
-  const Ints axes = axes_from(Reader::axis(r.integer("axis", -1), r.rank(x)), r.rank(x));
-  ValueId normed = r.emit("mul", {x, inverse_norm(r, x, axes, r.real("epsilon", 1e-5f))});
-  r.result(r.emit("mul", {normed, r.in(1)}));
-}
-
-// Statistics of each image and group of channels; scale and bias are one a channel.
-void normalise_groups(Reader& r, ValueId groups_of_x, ValueId x, ValueId scale, ValueId bias) {
-  const Ints axes = axes_from(2, r.rank(groups_of_x));
-  ValueId mean = r.emit("reduce_mean", {groups_of_x}, {{"axes", axes}, {"keepdims", true}});
-  ValueId centred = r.emit("sub", {groups_of_x, mean});
-  ValueId normed = r.emit("mul", {centred, inverse_norm(r, centred, axes, r.real("epsilon", 1e-5f))});
-  if (groups_of_x != x) normed = r.emit("reshape", {normed, r.emit("shape", {x}, {{"dtype", "int64"}})});
-  Ints channels(r.rank(x) - 1, 1);
-  channels[0] = -1;
-  ValueId scaled = r.emit("mul", {normed, r.emit("reshape", {scale}, {{"shape", channels}})});
-  r.result(r.emit("add", {scaled, r.emit("reshape", {bias}, {{"shape", channels}})}));
-}
-
-void read_instance_norm(Reader& r, const ReadRow&) {
-  normalise_groups(r, r.in(0), r.in(0), r.in(1), r.in(2));
-}
-
-void read_group_norm(Reader& r, const ReadRow&) {
-  const ValueId x = r.in(0);
-  const std::int64_t groups = r.integer("num_groups");
-  if (groups < 1) fail("num_groups is {}", groups);
-  if (r.rank(x) < 2) fail("x has shape {}, expected channels", to_string(r.shape(x)));
-  ValueId scale = r.in(1), bias = r.in(2);
-  if (r.opset() < 21) {  // one a group
-    const std::int64_t channels = r.shape(x)[1];
-    if (channels == kUnknown || channels % groups != 0)
-      fail("x has {} channels for {} groups", channels, groups);
-    auto repeated = [&](ValueId id) {
-      ValueId column = r.emit("reshape", {id}, {{"shape", Ints{-1, 1}}});
-      ValueId filled =
-          r.emit("add", {column, r.add(Tensor::of<float>(
-                                     {1, channels / groups},
-                                     std::vector<float>(static_cast<std::size_t>(channels / groups), 0.f)))});
-      return r.emit("reshape", {filled}, {{"shape", Ints{-1}}});
-    };
-    scale = repeated(scale);
-    bias = repeated(bias);
-  }
-  normalise_groups(r, r.emit("reshape", {x}, {{"shape", Ints{0, groups, -1}}}), x, scale, bias);
-}
-
-void read_lrn(Reader& r, const ReadRow&) {
-  r.result(r.emit("lrn", {r.in(0)},
-                  {{"size", r.integer("size")},
-                   {"alpha", r.real("alpha", 1e-4f)},
-                   {"beta", r.real("beta", 0.75)},
-                   {"bias", r.real("bias", 1)}}));
-}
-
-void read_lp_norm(Reader& r, const ReadRow&) {
-  const ValueId x = r.in(0);
-  const Ints axes = {Reader::axis(r.integer("axis", -1), r.rank(x))};
-  const std::int64_t p = r.integer("p", 2);
-  if (p != 1 && p != 2) fail("p is {}, expected 1 or 2", p);
-  ValueId terms = p == 1 ? r.emit("abs", {x}) : r.emit("mul", {x, x});
-  ValueId norm = r.emit("reduce_sum", {terms}, {{"axes", axes}, {"keepdims", true}});
-  if (p == 2) norm = r.emit("sqrt", {norm});
-  // Nothing divided by nothing is nothing.
-  ValueId zero = number(r, 0);
-  ValueId is_zero = r.emit("equal", {norm, zero});
-  r.result(r.emit("div", {x, r.emit("where", {is_zero, number(r, 1), norm})}));
-}
-
-// Before opset 13 all dimensions from the axis on are one.
-template <class Work>
-void along_axis(Reader& r, Work work) {
-  const ValueId x = r.in(0);
-  if (r.opset() >= 13) return r.result(work(x, r.integer("axis", -1)));
-  const std::int64_t axis = Reader::axis(r.integer("axis", 1), r.rank(x));
-  const Shape& shape = r.shape(x);
-  if (std::all_of(shape.begin() + axis + 1, shape.end(), [](std::int64_t size) { return size == 1; }))
-    return r.result(work(x, axis));
-  ValueId joined = r.emit("flatten", {x}, {{"start_axis", axis}, {"stop_axis", std::int64_t{-1}}});
-  r.result(r.emit("reshape", {work(joined, -1), r.emit("shape", {x}, {{"dtype", "int64"}})}));
-}
-
-void read_softmax(Reader& r, const ReadRow&) {
-  along_axis(r, [&](ValueId x, std::int64_t axis) { return r.emit("softmax", {x}, {{"axis", axis}}); });
-}
-
-void read_log_softmax(Reader& r, const ReadRow&) {
-  along_axis(r, [&](ValueId x, std::int64_t axis) {
-    const Attrs over = {{"axes", Ints{axis}}, {"keepdims", true}};
-    ValueId shifted = r.emit("sub", {x, r.emit("reduce_max", {x}, over)});
-    ValueId sum = r.emit("reduce_sum", {r.emit("exp", {shifted})}, over);
-    return r.emit("sub", {shifted, r.emit("log", {sum})});
-  });
-}
-
 void read_dropout(Reader& r, const ReadRow&) {
   if (r.has(2)) {
     const Tensor* training = r.constant(r.in(2));
@@ -345,33 +181,17 @@ void read_dropout(Reader& r, const ReadRow&) {
   }
   r.result(r.in(0));
   if (r.wants(1))
-    r.result(r.emit("full", {r.emit("shape", {r.in(0)}, {{"dtype", "int64"}})},
+    r.result(r.emit("full", {shape_of(r, r.in(0))},
                     {{"dtype", r.opset() < 10 ? "float32" : "bool"}, {"value", 1.0}}),
              1);
-}
-
-void read_einsum(Reader& r, const ReadRow&) {
-  r.result(r.emit("einsum", r.inputs(), {{"equation", r.text("equation", "")}}));
 }
 
 }  // namespace
 
 std::vector<ReadRow> numeric_rows() {
   return {
-      {"Conv", 1, "conv2d", read_conv, "along one or two dimensions"},
-      {"ConvTranspose", 1, "conv2d_transpose", read_conv, "along one or two dimensions"},
       {"Gemm", 1, "matmul", read_gemm},
       {"MatMul", 1, "matmul", read_plain},
-      {"Einsum", 12, "einsum", read_einsum},
-      {"BatchNormalization", 1, "batch_norm", read_batch_norm, "not with training_mode or spatial 0"},
-      {"LayerNormalization", 17, "layer_norm", read_layer_norm},
-      {"RMSNormalization", 23, "", read_rms_norm},
-      {"InstanceNormalization", 1, "", read_instance_norm},
-      {"GroupNormalization", 18, "", read_group_norm},
-      {"LRN", 1, "lrn", read_lrn},
-      {"LpNormalization", 1, "", read_lp_norm},
-      {"Softmax", 1, "softmax", read_softmax},
-      {"LogSoftmax", 1, "", read_log_softmax},
       {"Dropout", 1, "", read_dropout, "not with training_mode"},
       {"Relu", 1, "relu", read_plain},
       {"LeakyRelu", 1, "leaky_relu", read_leaky_relu},

@@ -7,10 +7,6 @@ namespace octet::onnx {
 
 namespace {
 
-ValueId shape_of(Reader& r, ValueId x) {
-  return r.emit("shape", {x}, {{"dtype", "int64"}});
-}
-
 // Shape arithmetic is in int64; some files have int32 there.
 void read_reshape(Reader& r, const ReadRow&) {
   Attrs attrs;

@@ -1,313 +1,342 @@
 #include <algorithm>
-#include <cmath>
 
 #include "formats/onnx/rows.h"
 
-// Windows over images: padding, pooling, resizing.
+// Windows over images: convolution, pooling, resizing, padding.
 namespace octet::onnx {
 
 namespace {
 
-// [top, left, bottom, right], or [left, right] of a line, as octet has them: top, bottom, left, right.
-Ints octet_pads(const Ints& pads, bool is_line) {
-  if (is_line) return {0, 0, pads[0], pads[1]};
-  return {pads[0], pads[2], pads[1], pads[3]};
-}
-
-Ints with_row(Ints list, bool is_line, std::int64_t row) {
-  if (is_line) list.insert(list.begin(), row);
-  return list;
-}
-
-// How many pads an axis gets that SAME_UPPER or SAME_LOWER decides, before and after.
-std::pair<std::int64_t, std::int64_t> divided(std::int64_t total, bool upper) {
-  total = std::max<std::int64_t>(total, 0);
-  return upper ? std::pair{total / 2, total - total / 2} : std::pair{total - total / 2, total / 2};
-}
-
-// The size of x along axis i of the window, with the row of a line; kUnknown before a run.
-std::int64_t size_at(const Reader& r, const Window& window, ValueId x, std::size_t i) {
-  const Shape& shape = r.shape(x);
-  if (window.is_line) return i == 0 ? 1 : shape.size() == 3 ? shape[2] : kUnknown;
-  return shape.size() == 4 ? shape[2 + i] : kUnknown;
+// [before of each dimension, after of each] as octet has them: pairs, dimension by dimension.
+Ints in_pairs(const Ints& pads) {
+  Ints pairs;
+  for (std::size_t i = 0; i < pads.size() / 2; ++i) {
+    pairs.push_back(pads[i]);
+    pairs.push_back(pads[i + pads.size() / 2]);
+  }
+  return pairs;
 }
 
 }  // namespace
 
-Window read_window(const Reader& r, Ints kernel, bool is_line) {
-  Window window;
-  window.is_line = is_line;
-  const std::size_t axes = is_line ? 1 : 2;
+Attrs window_attrs(const Reader& r, std::size_t axes) {
   auto list = [&](std::string_view name, std::int64_t fallback, std::size_t count) {
     Ints given = r.ints(name).value_or(Ints(count, fallback));
     if (given.size() != count) fail("{} has {} numbers, expected {}", name, given.size(), count);
     return given;
   };
-  window.kernel = std::move(kernel);
-  window.strides = with_row(list("strides", 1, axes), is_line, 1);
-  window.dilations = with_row(list("dilations", 1, axes), is_line, 1);
-  window.pads = octet_pads(list("pads", 0, 2 * axes), is_line);
-  window.auto_pad = r.text("auto_pad", "NOTSET");
-  return window;
+  Attrs attrs = {{"strides", list("strides", 1, axes)}, {"dilations", list("dilations", 1, axes)}};
+  const std::string how = r.text("auto_pad", "NOTSET");
+  if (how == "NOTSET" || how.empty())
+    attrs["paddings"] = in_pairs(list("pads", 0, 2 * axes));
+  else if (how == "VALID" || how == "SAME_UPPER" || how == "SAME_LOWER")
+    attrs["auto_pad"] = how == "VALID" ? "valid" : how == "SAME_UPPER" ? "same_upper" : "same_lower";
+  else
+    fail("auto_pad is {}", how);
+  return attrs;
 }
 
-Attrs pads_of(const Reader& r, const Window& window, ValueId x) {
-  const std::string& how = window.auto_pad;
-  if (how == "NOTSET" || how.empty()) return {{"paddings", window.pads}};
-  if (how == "VALID") return {{"paddings", Ints{0, 0, 0, 0}}};
-  if (how != "SAME_UPPER" && how != "SAME_LOWER") fail("auto_pad is {}", how);
-  const bool is_dense = window.dilations == Ints{1, 1};
-  if (how == "SAME_UPPER" && is_dense) return {{"auto_pad", "same"}};
-  Ints pads;
-  for (std::size_t i : {0, 1}) {
-    const std::int64_t reach = (window.kernel[i] - 1) * window.dilations[i] + 1, stride = window.strides[i];
-    const std::int64_t size = size_at(r, window, x, i);
-    if (size == kUnknown && stride != 1)
-      fail(
-          "auto_pad {} with a stride depends on the size of x, which is not known before a run; give the "
-          "model's "
-          "input shapes",
-          how);
-    const std::int64_t outputs = stride == 1 ? size : (size + stride - 1) / stride;
-    const std::int64_t total = stride == 1 ? reach - 1 : (outputs - 1) * stride + reach - size;
-    auto [before, after] = divided(total, how == "SAME_UPPER");
-    pads.push_back(before);
-    pads.push_back(after);
+Attrs with_row(Attrs attrs) {
+  for (auto& [name, attr] : attrs) {
+    auto* list = std::get_if<Ints>(&attr);
+    if (!list) continue;
+    const bool pads = name == "paddings";
+    list->insert(list->begin(), pads ? 2 : 1, pads || name == "output_padding" ? 0 : 1);
   }
-  return {{"paddings", pads}};
-}
-
-Attrs transposed_pads_of(const Reader& r, const Window& window, ValueId x) {
-  const std::size_t axes = window.is_line ? 1 : 2;
-  const Ints extra = with_row(r.ints("output_padding").value_or(Ints(axes, 0)), window.is_line, 0);
-  if (extra.size() != 2) fail("output_padding has {} numbers, expected {}", extra.size(), axes);
-  Attrs attrs;
-  if (extra != Ints{0, 0}) attrs["output_padding"] = extra;
-  std::optional<Ints> wanted = r.ints("output_shape");
-  const bool same = window.auto_pad.starts_with("SAME");
-  if (!wanted && !same) {
-    attrs["paddings"] = window.auto_pad == "VALID" ? Ints{0, 0, 0, 0} : window.pads;
-    return attrs;
-  }
-  if (wanted) {
-    if (wanted->size() == axes + 2) wanted->erase(wanted->begin(), wanted->begin() + 2);
-    if (wanted->size() != axes) fail("output_shape has {} numbers, expected {}", wanted->size(), axes);
-    *wanted = with_row(*wanted, window.is_line, 1);
-  }
-  Ints pads;
-  for (std::size_t i : {0, 1}) {
-    const std::int64_t reach = (window.kernel[i] - 1) * window.dilations[i] + 1, stride = window.strides[i];
-    std::int64_t total = reach + extra[i] - stride;  // the output is the input times the stride
-    if (wanted) {
-      const std::int64_t size = size_at(r, window, x, i);
-      if (size == kUnknown)
-        fail(
-            "output_shape depends on the size of x, which is not known before a run; give the model's input "
-            "shapes");
-      total = (size - 1) * stride + reach + extra[i] - (*wanted)[i];
-    }
-    if (total < 0) {
-      // More than the convolution reaches: the rest is filled at the end.
-      Ints filled = extra;
-      if (attrs.contains("output_padding")) filled = std::get<Ints>(attrs["output_padding"]);
-      filled[i] -= total;
-      attrs["output_padding"] = filled;
-    }
-    auto [before, after] = divided(total, window.auto_pad == "SAME_UPPER");
-    pads.push_back(before);
-    pads.push_back(after);
-  }
-  attrs["paddings"] = pads;
   return attrs;
 }
 
 namespace {
 
-// Runs `pool` on an image of floats: a line gets a row, integers become floats, which hold those of 8 bits
-// exactly.
-template <class Pool>
-void on_image(Reader& r, Pool pool) {
-  ValueId x = r.in(0);
-  const bool is_line = r.rank(x) == 3;
-  if (!is_line && r.rank(x) != 4)
-    fail("x has shape {}; octet pools along one or two dimensions", to_string(r.shape(x)));
-  const DType dtype = r.dtype(x);
-  if (dtype != DType::kFloat32 && dtype != DType::kInt8 && dtype != DType::kUInt8)
-    fail("x is {}; octet pools floats and 8-bit integers", octet::name_of(dtype));
-  if (dtype != DType::kFloat32) x = r.emit("cast", {x}, {{"dtype", "float32"}});
-  if (is_line) x = r.emit("unsqueeze", {x}, {{"axes", Ints{2}}});
-  ValueId y = pool(x, is_line);
-  if (is_line) y = r.emit("squeeze", {y}, {{"axes", Ints{2}}, {"strict", true}});
-  if (dtype != DType::kFloat32) y = r.emit("cast", {y}, {{"dtype", std::string(octet::name_of(dtype))}});
-  r.result(y);
+ValueId row_of(Reader& r, ValueId line) {
+  return r.emit("unsqueeze", {line}, {{"axes", Ints{2}}});
 }
 
-// With ceil_mode, ONNX leaves out a window that begins behind the image; octet's pools have it.
-void check_ceil(const Window& window, const Attrs& attrs) {
-  auto it = attrs.find("paddings");
-  if (it == attrs.end()) return;
-  const Ints& pads = std::get<Ints>(it->second);
-  for (std::size_t i : {0, 1})
-    if (pads[2 * i + 1] >= (window.kernel[i] - 1) * window.dilations[i] + 1 - window.strides[i] + 1)
-      fail("ceil_mode with windows that may begin in the padding at the end");
+ValueId line_of(Reader& r, ValueId row) {
+  return r.emit("squeeze", {row}, {{"axes", Ints{2}}, {"strict", true}});
 }
 
-// Zeros around x in place of the pool's own padding: they count.
-ValueId padded(Reader& r, ValueId x, Attrs& attrs) {
-  auto it = attrs.find("paddings");
-  if (it == attrs.end()) fail("count_include_pad with auto_pad, where the padding depends on the size of x");
-  const Ints pads = std::get<Ints>(it->second);
-  attrs.erase(it);
-  if (pads == Ints{0, 0, 0, 0}) return x;
-  return r.emit("pad", {x}, {{"paddings", Ints{pads[2], pads[3], pads[0], pads[1]}}});
+void read_conv(Reader& r, const ReadRow& row) {
+  const std::size_t axes = r.rank(r.in(1)) - 2;
+  if (r.rank(r.in(1)) < 3 || axes > 3) fail("its weights have shape {}", to_string(r.shape(r.in(1))));
+  Attrs attrs = window_attrs(r, axes);
+  attrs["groups"] = r.integer("group", 1);
+  std::vector<ValueId> inputs = {r.in(0), r.in(1)};
+  bool general = axes == 3;
+  if (row.octet == "conv2d_transpose") {
+    if (const auto extra = r.ints("output_padding")) attrs["output_padding"] = *extra;
+    if (auto size = r.ints("output_shape")) {  // what is too much is cut off on both sides
+      if (size->size() == axes + 2) size->erase(size->begin(), size->begin() + 2);
+      attrs["output_size"] = *size;
+      general = true;
+    }
+  }
+  const bool is_line = axes == 1 && !general;
+  if (is_line) inputs = {row_of(r, inputs[0]), row_of(r, inputs[1])};
+  if (r.has(2)) inputs.push_back(r.in(2));
+  const char* nd = row.octet == "conv2d" ? "conv_nd" : "conv_nd_transpose";
+  if (is_line) attrs = with_row(attrs);
+  ValueId y = r.emit(general ? nd : std::string(row.octet), inputs, attrs);
+  r.result(is_line ? line_of(r, y) : y);
 }
 
 void read_pool(Reader& r, const ReadRow& row) {
-  on_image(r, [&](ValueId x, bool is_line) {
-    const Ints kernel = with_row(r.ints("kernel_shape").value_or(Ints()), is_line, 1);
-    if (kernel.size() != 2) fail("kernel_shape has {} numbers", kernel.size() - (is_line ? 1 : 0));
-    Window window = read_window(r, kernel, is_line);
-    Attrs attrs = pads_of(r, window, r.in(0));
-    attrs["type"] = std::string(row.octet);
-    attrs["kernel"] = kernel;
-    attrs["strides"] = window.strides;
-    if (window.dilations != Ints{1, 1}) attrs["dilations"] = window.dilations;
-    if (r.integer("ceil_mode", 0) != 0) {
-      check_ceil(window, attrs);
-      attrs["ceil_mode"] = true;
-    }
-    if (row.octet == "avg" && r.integer("count_include_pad", 0) != 0) x = padded(r, x, attrs);
-    return r.emit("pool2d", {x}, attrs);
-  });
+  const ValueId x = r.in(0);
+  const Ints kernel = r.ints("kernel_shape").value_or(Ints());
+  if (kernel.size() + 2 != r.rank(x))
+    fail("kernel_shape has {} numbers for x of shape {}", kernel.size(), to_string(r.shape(x)));
+  Attrs attrs = window_attrs(r, kernel.size());
+  attrs["kernel"] = kernel;
+  attrs["type"] = std::string(row.octet);
+  if (r.integer("ceil_mode", 0) != 0) attrs["ceil_mode"] = true;
+  attrs["exclusive"] = r.integer("count_include_pad", 0) == 0;
+  const auto& dilations = std::get<Ints>(attrs["dilations"]);
+  const bool is_dense = std::ranges::all_of(dilations, [](std::int64_t d) { return d == 1; });
+  const bool is_plain = is_dense && row.octet != "lp" && !r.wants(1) && r.dtype(x) == DType::kFloat32;
+  if (is_plain && kernel.size() <= 2) {
+    attrs.erase("dilations");
+    attrs["convention"] = "onnx";
+    if (kernel.size() == 2) return r.result(r.emit("pool2d", {x}, attrs));
+    return r.result(line_of(r, r.emit("pool2d", {row_of(r, x)}, with_row(attrs))));
+  }
+  if (row.octet == "lp") attrs["p"] = r.integer("p", 2);
+  if (r.integer("storage_order", 0) != 0) attrs["column_major"] = true;
+  const std::vector<ValueId> made = r.emit_multi("pool_nd", {x}, attrs, r.wants(1) ? 2 : 1);
+  for (std::size_t i = 0; i < made.size(); ++i) r.result(made[i], i);
 }
 
 void read_global_pool(Reader& r, const ReadRow& row) {
   const ValueId x = r.in(0);
-  if (r.rank(x) != 4) {  // along all dimensions behind the channels
-    Ints axes;
-    for (std::size_t i = 2; i < r.rank(x); ++i) axes.push_back(static_cast<std::int64_t>(i));
-    if (axes.empty()) return r.result(x);
-    return r.result(
-        r.emit(row.octet == "avg" ? "reduce_mean" : "reduce_max", {x}, {{"axes", axes}, {"keepdims", true}}));
-  }
-  on_image(r, [&](ValueId image, bool) {
-    return r.emit("pool2d", {image}, {{"type", std::string(row.octet)}, {"global", true}});
-  });
+  if (r.rank(x) == 4 && r.dtype(x) == DType::kFloat32)
+    return r.result(r.emit("pool2d", {x}, {{"type", std::string(row.octet)}, {"global", true}}));
+  Ints axes;
+  for (std::size_t i = 2; i < r.rank(x); ++i) axes.push_back(static_cast<std::int64_t>(i));
+  if (axes.empty()) return r.result(x);
+  r.result(
+      r.emit(row.octet == "avg" ? "reduce_mean" : "reduce_max", {x}, {{"axes", axes}, {"keepdims", true}}));
 }
 
-// The numbers for height and width of a list that has one a dimension; those in front must be `neutral`.
-std::vector<double> image_factors(const std::vector<double>& list, const char* what) {
-  if (list.size() != 4) fail("{} has {} numbers; octet resizes images, of 4 dimensions", what, list.size());
-  if (list[0] != 1 || list[1] != 1) fail("{} change the batch or the channels", what);
-  return {list[2], list[3]};
-}
-
-ValueId last_two(Reader& r, ValueId list) {
-  return r.emit("slice", {list}, {{"axes", Ints{0}}, {"starts", Ints{2}}, {"ends", Ints{4}}});
-}
-
-// An input that is there and has elements.
+// An input that is there and has elements: files leave one out by an empty name or an empty tensor.
 bool has_elements(Reader& r, std::size_t i) {
   if (!r.has(i)) return false;
   const Tensor* constant = r.constant(r.in(i));
   return !constant || constant->size() > 0;
 }
 
-struct ResizeSize {
-  std::vector<ValueId> inputs;
-  Attrs attrs;
+std::vector<double> reals_of(const Tensor& tensor) {
+  const Tensor numbers = tensor.cast(DType::kFloat64);
+  auto list = numbers.data<double>();
+  return {list.begin(), list.end()};
+}
+
+struct Resize {
+  ValueId x = kNoValue, sizes = kNoValue, scales = kNoValue;
+  std::string mode, coordinates, nearest;
+  Attrs more;  // that only resample has
 };
 
-ResizeSize size_by_scales(Reader& r, ValueId x, ValueId scales) {
-  if (const Tensor* constant = r.constant(scales)) {
-    const Tensor numbers = constant->cast(DType::kFloat64);
-    auto list = numbers.data<double>();
-    return {{x}, {{"scale", image_factors({list.begin(), list.end()}, "scales")}}};
-  }
-  return {{x, kNoValue, last_two(r, scales)}, {}};
+ValueId last_two(Reader& r, ValueId list) {
+  return r.emit("slice", {list}, {{"axes", Ints{0}}, {"starts", Ints{2}}, {"ends", Ints{4}}});
 }
 
-ResizeSize size_by_sizes(Reader& r, ValueId x, std::size_t i) {
-  if (r.constant(r.in(i))) {
-    const Ints sizes = r.need_ints(i, "sizes");
-    if (sizes.size() != 4) fail("sizes has {} numbers; octet resizes images, of 4 dimensions", sizes.size());
-    for (std::size_t k : {0, 1})
-      if (r.shape(x)[k] != kUnknown && r.shape(x)[k] != sizes[k])
-        fail("sizes change the batch or the channels");
-    return {{x}, {{"out_h", sizes[2]}, {"out_w", sizes[3]}}};
+// As octet's resize of images, which fast kernels have; false when it is more than that.
+bool resize_image(Reader& r, const Resize& resize) {
+  if (resize.mode == "cubic" || resize.coordinates == "crop" || !resize.more.empty()) return false;
+  if (!r.has_rank(resize.x) || r.rank(resize.x) != 4 || r.dtype(resize.x) != DType::kFloat32) return false;
+  Attrs attrs = {{"mode", resize.mode == "linear" ? "bilinear" : "nearest"}};
+  std::vector<ValueId> inputs = {resize.x};
+  if (resize.sizes != kNoValue) {
+    const Tensor* constant = r.constant(resize.sizes);
+    const Shape& x = r.shape(resize.x);
+    if (constant) {
+      const Ints sizes = to_int64s(*constant);
+      if (sizes.size() != 4) return false;
+      for (std::size_t i : {0, 1})
+        if (x[i] != kUnknown && x[i] != sizes[i]) return false;
+      attrs["out_h"] = sizes[2];
+      attrs["out_w"] = sizes[3];
+    } else {
+      inputs.push_back(last_two(r, resize.sizes));
+    }
+  } else if (const Tensor* constant = r.constant(resize.scales)) {
+    const std::vector<double> scales = reals_of(*constant);
+    if (scales.size() != 4 || scales[0] != 1 || scales[1] != 1) return false;
+    attrs["scale"] = std::vector<double>{scales[2], scales[3]};
+  } else {
+    inputs = {resize.x, kNoValue, last_two(r, resize.scales)};
   }
-  return {{x, last_two(r, r.in(i))}, {}};
-}
-
-// Factors that are whole numbers: of pixels that are repeated, all ways to find the nearest agree.
-bool repeats_pixels(const Attrs& attrs) {
-  auto it = attrs.find("scale");
-  if (it == attrs.end()) return false;
-  const auto& factors = std::get<std::vector<double>>(it->second);
-  return std::all_of(factors.begin(), factors.end(), [](double f) { return f >= 1 && f == std::floor(f); });
-}
-
-void set_mode(Attrs& attrs, const std::string& mode, const std::string& where, const std::string& nearest) {
-  const bool half = where == "half_pixel" || where == "pytorch_half_pixel";
-  if (mode == "nearest") {
-    attrs["mode"] = "nearest";
-    const bool floor = where == "asymmetric" && nearest == "floor";
-    const bool repeated = repeats_pixels(attrs) && ((half && nearest.starts_with("round")) || floor);
-    if (where == "align_corners" && nearest == "round_prefer_ceil")
-      attrs["align_corners"] = true;
-    else if (!floor && !repeated)
-      fail("mode nearest with {} and {}", where, nearest);
-    return;
-  }
-  if (mode != "linear") fail("mode is {}", mode);
-  attrs["mode"] = "bilinear";
-  if (where == "align_corners")
-    attrs["align_corners"] = true;
-  else if (half)
+  // octet's own words where they say the same: fast kernels know them.
+  if (resize.coordinates == "asymmetric" && (resize.mode == "linear" || resize.nearest == "floor")) {
+    attrs["align_mode"] = std::int64_t{1};
+  } else if (resize.coordinates == "half_pixel" && resize.mode == "linear") {
     attrs["align_mode"] = std::int64_t{0};
-  else if (where != "asymmetric")
-    fail("coordinate_transformation_mode is {}", where);
+  } else {
+    attrs["coordinates"] = resize.coordinates;
+    attrs["nearest"] = resize.nearest;
+  }
+  r.result(r.emit("resize", inputs, attrs));
+  return true;
+}
+
+void resize_any(Reader& r, const Resize& resize) {
+  Attrs attrs = resize.more;
+  attrs["mode"] = resize.mode;
+  attrs["coordinates"] = resize.coordinates;
+  attrs["nearest"] = resize.nearest;
+  std::vector<ValueId> inputs = {resize.x, resize.sizes, resize.scales};
+  if (const Tensor* constant = r.constant(resize.sizes)) {
+    attrs["sizes"] = to_int64s(*constant);
+    inputs[1] = kNoValue;
+  }
+  if (const Tensor* constant = r.constant(resize.scales)) {
+    attrs["scales"] = reals_of(*constant);
+    inputs[2] = kNoValue;
+  }
+  while (inputs.back() == kNoValue) inputs.pop_back();
+  r.result(r.emit("resample", inputs, attrs));
 }
 
 void read_resize(Reader& r, const ReadRow&) {
-  const ValueId x = r.in(0);
-  const bool old = r.opset() < 11;  // X and scales, asymmetric and floor
-  const std::string mode = r.text("mode", "nearest");
-  const std::string where = old ? "asymmetric" : r.text("coordinate_transformation_mode", "half_pixel");
-  const std::string nearest = old ? "floor" : r.text("nearest_mode", "round_prefer_floor");
-  if (r.find("axes")) fail("it names axes");
-  if (r.text("keep_aspect_ratio_policy", "stretch") != "stretch")
-    fail("keep_aspect_ratio_policy is not stretch");
-  if (r.integer("antialias", 0) != 0) fail("antialias is 1");
-  ResizeSize size =
-      !old && has_elements(r, 3) ? size_by_sizes(r, x, 3) : size_by_scales(r, x, r.in(old ? 1 : 2));
-  set_mode(size.attrs, mode, where, nearest);
-  r.result(r.emit("resize", size.inputs, size.attrs));
+  const bool old = r.opset() < 11;  // X and scales; asymmetric and floor
+  Resize resize{
+      .x = r.in(0), .mode = r.text("mode", "nearest"), .coordinates = "asymmetric", .nearest = "floor"};
+  if (old) {
+    resize.scales = r.in(1);
+  } else {
+    const std::string where = r.text("coordinate_transformation_mode", "half_pixel");
+    resize.coordinates = where == "tf_crop_and_resize" ? "crop" : where;
+    resize.nearest = r.text("nearest_mode", "round_prefer_floor");
+    if (has_elements(r, 3))
+      resize.sizes = r.in(3);
+    else
+      resize.scales = r.in(2);
+    if (const auto axes = r.ints("axes")) resize.more["axes"] = *axes;
+    if (r.integer("antialias", 0) != 0) resize.more["antialias"] = true;
+    if (const std::string policy = r.text("keep_aspect_ratio_policy", "stretch"); policy != "stretch")
+      resize.more["aspect"] = policy;
+    if (resize.mode == "cubic") {
+      resize.more["cubic_coeff"] = r.real("cubic_coeff_a", -0.75);
+      if (r.integer("exclude_outside", 0) != 0) resize.more["exclude_outside"] = true;
+    }
+    if (resize.coordinates == "crop") {
+      const Tensor* roi = r.has(1) ? r.constant(r.in(1)) : nullptr;
+      if (!roi) fail("roi is computed in the run; octet needs a constant");
+      resize.more["roi"] = reals_of(*roi);
+      resize.more["extrapolation"] = r.real("extrapolation_value", 0);
+    }
+  }
+  if (resize.mode == "bilinear") resize.mode = "linear";
+  if (!resize_image(r, resize)) resize_any(r, resize);
 }
 
 void read_upsample(Reader& r, const ReadRow&) {
-  const std::string mode = r.text("mode", "nearest");
-  ResizeSize size;
-  if (r.has(1))
-    size = size_by_scales(r, r.in(0), r.in(1));
-  else
-    size = {{r.in(0)},
-            {{"scale", image_factors(r.reals("scales").value_or(std::vector<double>()), "scales")}}};
-  size.attrs["mode"] = mode == "linear" || mode == "bilinear" ? "bilinear" : mode;
-  size.attrs["align_mode"] = std::int64_t{1};
-  r.result(r.emit("resize", size.inputs, size.attrs));
+  Resize resize{
+      .x = r.in(0), .mode = r.text("mode", "nearest"), .coordinates = "asymmetric", .nearest = "floor"};
+  if (resize.mode == "bilinear") resize.mode = "linear";
+  if (r.has(1)) {
+    resize.scales = r.in(1);
+  } else {
+    const std::vector<double> scales = r.reals("scales").value_or(std::vector<double>());
+    resize.scales =
+        r.add(Tensor::of<double>({static_cast<std::int64_t>(scales.size())}, scales).cast(DType::kFloat32));
+  }
+  if (!resize_image(r, resize)) resize_any(r, resize);
+}
+
+// One number a dimension, where only some are named.
+Ints spread(const Ints& pads, const Ints& axes, std::size_t rank) {
+  Ints all(2 * rank, 0);
+  if (pads.size() != 2 * axes.size()) fail("{} pads for {} axes", pads.size(), axes.size());
+  for (std::size_t i = 0; i < axes.size(); ++i) {
+    const auto axis = static_cast<std::size_t>(Reader::axis(axes[i], rank));
+    all[axis] = pads[i];
+    all[rank + axis] = pads[axes.size() + i];
+  }
+  return all;
+}
+
+// octet has pairs of before and after, the last dimension first.
+void read_pad(Reader& r, const ReadRow&) {
+  const std::string mode = r.text("mode", "constant");
+  Attrs attrs;
+  if (mode == "edge" || mode == "wrap" || mode == "reflect")
+    attrs["mode"] = mode == "edge" ? "replicate" : mode == "wrap" ? "circular" : "reflect";
+  else if (mode != "constant")
+    fail("mode is {}", mode);
+  std::vector<ValueId> inputs = {r.in(0), kNoValue, r.maybe(2)};
+  if (r.find("value")) attrs["value"] = r.real("value", 0);
+  if (r.has(1) && !r.constant(r.in(1))) {
+    if (r.has(3)) fail("its pads are computed in the run, for some axes only");
+    const auto rank = static_cast<std::int64_t>(r.rank(r.in(0)));
+    ValueId rows = r.emit("transpose", {r.emit("reshape", {r.in(1)}, {{"shape", Ints{2, rank}}})},
+                          {{"perm", Ints{1, 0}}});
+    ValueId turned =
+        r.emit("slice", {rows},
+               {{"axes", Ints{0}}, {"starts", Ints{-1}}, {"ends", Ints{-(rank + 1)}}, {"steps", Ints{-1}}});
+    inputs[1] = r.emit("reshape", {turned}, {{"shape", Ints{-1}}});
+  } else {
+    Ints pads = r.list(1, "pads").value_or(Ints());
+    if (r.has(3)) pads = spread(pads, r.need_ints(3, "axes"), r.rank(r.in(0)));
+    const Ints pairs = in_pairs(pads);
+    Ints turned;
+    for (std::size_t i = pairs.size(); i >= 2; i -= 2)
+      turned.insert(turned.end(), {pairs[i - 2], pairs[i - 1]});
+    attrs["paddings"] = turned;
+  }
+  if (const Tensor* value = r.constant(inputs[2]);
+      value && value->dtype() == DType::kFloat32 && value->size() == 1) {
+    attrs["value"] = static_cast<double>(value->aligned().data<float>()[0]);
+    inputs[2] = kNoValue;
+  }
+  while (inputs.back() == kNoValue) inputs.pop_back();
+  r.result(r.emit("pad", inputs, attrs));
+}
+
+void read_grid_sample(Reader& r, const ReadRow&) {
+  std::string mode = r.text("mode", r.opset() < 20 ? "bilinear" : "linear");
+  if (mode == "bilinear") mode = "linear";
+  if (mode == "bicubic") mode = "cubic";
+  r.result(r.emit("grid_sample", {r.in(0), r.in(1)},
+                  {{"mode", mode},
+                   {"padding", r.text("padding_mode", "zeros")},
+                   {"align_corners", r.integer("align_corners", 0) != 0}}));
+}
+
+void read_roi_align(Reader& r, const ReadRow&) {
+  // Before opset 16 pixels were their corners.
+  const std::string where =
+      r.text("coordinate_transformation_mode", r.opset() < 16 ? "output_half_pixel" : "half_pixel");
+  r.result(r.emit("roi_align", {r.in(0), r.in(1), r.in(2)},
+                  {{"mode", r.text("mode", "avg")},
+                   {"out_h", r.integer("output_height", 1)},
+                   {"out_w", r.integer("output_width", 1)},
+                   {"sampling_ratio", r.integer("sampling_ratio", 0)},
+                   {"scale", r.real("spatial_scale", 1)},
+                   {"half_pixel", where == "half_pixel"}}));
+}
+
+void read_nms(Reader& r, const ReadRow&) {
+  std::vector<ValueId> inputs = r.inputs();
+  r.result(r.emit("non_max_suppression", inputs, {{"centered", r.integer("center_point_box", 0) != 0}}));
 }
 
 }  // namespace
 
 std::vector<ReadRow> window_rows() {
   return {
-      {"MaxPool", 1, "max", read_pool, "along one or two dimensions, without Indices"},
-      {"AveragePool", 1, "avg", read_pool, "along one or two dimensions"},
+      {"Conv", 1, "conv2d", read_conv, "along one to three dimensions"},
+      {"ConvTranspose", 1, "conv2d_transpose", read_conv, "along one to three dimensions"},
+      {"MaxPool", 1, "max", read_pool, "along one to three dimensions"},
+      {"AveragePool", 1, "avg", read_pool, "along one to three dimensions"},
+      {"LpPool", 1, "lp", read_pool, "along one to three dimensions"},
       {"GlobalMaxPool", 1, "max", read_global_pool},
       {"GlobalAveragePool", 1, "avg", read_global_pool},
-      {"Resize", 10, "resize", read_resize, "of images"},
-      {"Upsample", 7, "resize", read_upsample, "of images"},
+      {"Resize", 10, "resize", read_resize, "roi: a constant"},
+      {"Upsample", 7, "resize", read_upsample},
+      {"Pad", 2, "pad", read_pad},
+      {"GridSample", 16, "grid_sample", read_grid_sample},
+      {"RoiAlign", 10, "roi_align", read_roi_align},
+      {"NonMaxSuppression", 10, "non_max_suppression", read_nms},
   };
 }
 

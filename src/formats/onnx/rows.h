@@ -7,23 +7,19 @@
 namespace octet::onnx {
 
 std::vector<ReadRow> numeric_rows();
+std::vector<ReadRow> normalization_rows();
 std::vector<ReadRow> window_rows();
 std::vector<ReadRow> shape_rows();
+std::vector<ReadRow> sequence_rows();
 std::vector<ReadRow> quantization_rows();
 
-// The attributes of what slides a window over an image. Those of a line are given the row that it gets in
-// front.
-struct Window {
-  Ints kernel, strides, dilations;
-  Ints pads;  // top, bottom, left, right
-  std::string auto_pad;
-  bool is_line = false;
-};
-Window read_window(const Reader& r, Ints kernel, bool is_line);
+ValueId number(Reader& r, double value, DType dtype = DType::kFloat32);
+ValueId shape_of(Reader& r, ValueId x);  // in int64
 
-// paddings and auto_pad of a convolution or pool that reads x.
-Attrs pads_of(const Reader& r, const Window& window, ValueId x);
-// The same of a transposed convolution, with output_padding.
-Attrs transposed_pads_of(const Reader& r, const Window& window, ValueId x);
+// strides, dilations, paddings and auto_pad of what slides a window over `axes` dimensions, as octet has
+// them.
+Attrs window_attrs(const Reader& r, std::size_t axes);
+// Those of a line, which octet convolves and pools as an image of one row.
+Attrs with_row(Attrs attrs);
 
 }  // namespace octet::onnx

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <array>
 
 #include "formats/onnx/writer.h"
@@ -78,7 +79,9 @@ Ints onnx_pads(const Ints& pads) {
 // pads, or auto_pad.
 void add_pads(Writer& w, WrittenAttrs& attrs) {
   const std::string how = get<std::string>(w, "auto_pad");
-  if (how == "same") {
+  if (how == "same_upper" || how == "same_lower") {
+    attrs.emplace_back("auto_pad", how == "same_upper" ? "SAME_UPPER" : "SAME_LOWER");
+  } else if (how == "same") {
     if (has_attr(spec_of(w.node()), "dilations") && get<Ints>(w, "dilations") != Ints{1, 1})
       fail("auto_pad \"same\" counts dilations as 1, which ONNX does not");
     attrs.emplace_back("auto_pad", "SAME_UPPER");
@@ -167,6 +170,8 @@ std::string reduce(Writer& w, const char* type, const std::string& x, const Ints
 }
 
 void write_layer_norm(Writer& w) {
+  if (!get<bool>(w, "centered")) fail("RMS normalisation needs opset 23");
+  if (w.node().outputs.size() > 1) fail("its mean and deviation are read");
   const std::size_t rank = w.rank(0);
   const auto axis = get<std::int64_t>(w, "begin_norm_axis");
   const double epsilon = get<double>(w, "epsilon");
@@ -197,7 +202,116 @@ void write_layer_norm(Writer& w) {
 }
 
 void write_softmax(Writer& w) {
-  w.emit_to("Softmax", {w.in()}, {w.out()}, {{"axis", get<std::int64_t>(w, "axis")}});
+  w.emit_to(w.node().op == "softmax" ? "Softmax" : "LogSoftmax", {w.in()}, {w.out()},
+            {{"axis", get<std::int64_t>(w, "axis")}});
+}
+
+// InstanceNormalization, of groups by way of another shape; older opsets have nothing else.
+void write_group_norm(Writer& w) {
+  const auto groups = get<std::int64_t>(w, "groups");
+  const Shape& x = w.value(0).shape;
+  const std::int64_t channels = x.size() > 1 ? x[1] : kUnknown, parts = groups == 0 ? channels : groups;
+  if (channels == kUnknown) fail("the channels of x are not known");
+  auto filled = [&](std::int64_t count, float value) {
+    return w.constant(Tensor::of<float>({count}, std::vector<float>(static_cast<std::size_t>(count), value)));
+  };
+  const WrittenAttrs attrs = {{"epsilon", get<double>(w, "epsilon")}};
+  const std::string scale = w.has("scale") ? w.in(1) : filled(channels, 1),
+                    bias = w.has("bias") ? w.in(2) : filled(channels, 0);
+  if (groups == 0) return w.emit_to("InstanceNormalization", {w.in(0), scale, bias}, {w.out()}, attrs);
+  std::string joined = w.emit("Reshape", {w.in(0), w.list({0, parts, -1})});
+  std::string normed = w.emit("InstanceNormalization", {joined, filled(parts, 1), filled(parts, 0)}, attrs);
+  std::string y = w.emit("Reshape", {normed, w.emit("Shape", {w.in(0)})});
+  Ints shape(x.size() - 1, 1);
+  shape[0] = -1;
+  std::string scaled = w.emit("Mul", {y, w.emit("Reshape", {scale, w.list(shape)})});
+  w.emit_to("Add", {scaled, w.emit("Reshape", {bias, w.list(shape)})}, {w.out()});
+}
+
+void write_lrn(Writer& w) {
+  w.emit_to("LRN", {w.in()}, {w.out()},
+            {{"size", get<std::int64_t>(w, "size")},
+             {"alpha", get<double>(w, "alpha")},
+             {"beta", get<double>(w, "beta")},
+             {"bias", get<double>(w, "bias")}});
+}
+
+// strides, dilations and pads of any number of dimensions.
+WrittenAttrs nd_attrs(Writer& w) {
+  WrittenAttrs attrs;
+  for (const char* name : {"strides", "dilations"})
+    if (const Ints list = get<Ints>(w, name); !list.empty()) attrs.emplace_back(name, list);
+  const std::string how = get<std::string>(w, "auto_pad");
+  if (how == "same") fail("auto_pad \"same\" counts dilations as 1, which ONNX does not");
+  if (how == "same_upper" || how == "same_lower")
+    attrs.emplace_back("auto_pad", how == "same_upper" ? "SAME_UPPER" : "SAME_LOWER");
+  const Ints pairs = get<Ints>(w, "paddings");
+  Ints pads(pairs.size());
+  for (std::size_t i = 0; i < pairs.size(); ++i) pads[i / 2 + (i % 2) * (pairs.size() / 2)] = pairs[i];
+  if (how == "explicit" && !pads.empty()) attrs.emplace_back("pads", pads);
+  return attrs;
+}
+
+void write_conv_nd(Writer& w) {
+  WrittenAttrs attrs = nd_attrs(w);
+  attrs.emplace_back("group", get<std::int64_t>(w, "groups"));
+  const bool transposed = w.node().op == "conv_nd_transpose";
+  if (transposed)
+    for (auto [octet, onnx] :
+         {std::pair{"output_padding", "output_padding"}, {"output_size", "output_shape"}})
+      if (const Ints list = get<Ints>(w, octet); !list.empty()) attrs.emplace_back(onnx, list);
+  w.emit_to(transposed ? "ConvTranspose" : "Conv", {w.in("x"), w.in("weight"), w.in("bias")}, {w.out()},
+            attrs);
+}
+
+void write_pool_nd(Writer& w) {
+  WrittenAttrs attrs = nd_attrs(w);
+  const std::string kind = get<std::string>(w, "type");
+  attrs.emplace_back("kernel_shape", get<Ints>(w, "kernel"));
+  const bool dilated = std::ranges::any_of(get<Ints>(w, "dilations"), [](std::int64_t d) { return d != 1; });
+  if (kind == "lp" && (dilated || get<bool>(w, "ceil_mode")) && w.opset() < 18)
+    fail("LpPool with dilations or ceil_mode needs opset 18");
+  if (kind == "avg" && dilated && w.opset() < 19) fail("AveragePool with dilations needs opset 19");
+  if (!dilated) std::erase_if(attrs, [](const auto& attr) { return attr.first == "dilations"; });
+  if (kind != "lp" || w.opset() >= 18)
+    attrs.emplace_back("ceil_mode", std::int64_t{get<bool>(w, "ceil_mode")});
+  if (kind == "avg") attrs.emplace_back("count_include_pad", std::int64_t{!get<bool>(w, "exclusive")});
+  if (kind == "lp") attrs.emplace_back("p", get<std::int64_t>(w, "p"));
+  if (get<bool>(w, "column_major")) attrs.emplace_back("storage_order", std::int64_t{1});
+  w.emit_to(kind == "max"   ? "MaxPool"
+            : kind == "avg" ? "AveragePool"
+                            : "LpPool",
+            {w.in()}, {w.out(0), w.out(1)}, attrs);
+}
+
+void write_grid_sample(Writer& w) {
+  if (w.opset() < 16) fail("GridSample needs opset 16");
+  std::string mode = get<std::string>(w, "mode");
+  if (w.opset() < 20 && mode != "nearest") mode = mode == "linear" ? "bilinear" : "bicubic";
+  w.emit_to("GridSample", {w.in(0), w.in(1)}, {w.out()},
+            {{"mode", mode},
+             {"padding_mode", get<std::string>(w, "padding")},
+             {"align_corners", std::int64_t{get<bool>(w, "align_corners")}}});
+}
+
+void write_roi_align(Writer& w) {
+  if (w.opset() < 16 && get<bool>(w, "half_pixel")) fail("RoiAlign with half_pixel needs opset 16");
+  WrittenAttrs attrs = {{"mode", get<std::string>(w, "mode")},
+                        {"output_height", get<std::int64_t>(w, "out_h")},
+                        {"output_width", get<std::int64_t>(w, "out_w")},
+                        {"sampling_ratio", get<std::int64_t>(w, "sampling_ratio")},
+                        {"spatial_scale", get<double>(w, "scale")}};
+  if (w.opset() >= 16)
+    attrs.emplace_back("coordinate_transformation_mode",
+                       get<bool>(w, "half_pixel") ? "half_pixel" : "output_half_pixel");
+  w.emit_to("RoiAlign", {w.in(0), w.in(1), w.in(2)}, {w.out()}, attrs);
+}
+
+void write_nms(Writer& w) {
+  std::vector<std::string> inputs;
+  for (std::size_t i = 0; i < w.node().inputs.size(); ++i) inputs.push_back(w.in(i));
+  w.emit_to("NonMaxSuppression", inputs, {w.out()},
+            {{"center_point_box", std::int64_t{get<bool>(w, "centered")}}});
 }
 
 void write_relu6(Writer& w) {
@@ -317,7 +431,9 @@ void write_pool(Writer& w) {
   const Ints kernel = get<Ints>(w, "kernel"), strides = get<Ints>(w, "strides");
   WrittenAttrs attrs = {{"kernel_shape", kernel}, {"strides", strides}};
   add_pads(w, attrs);
-  if (get<bool>(w, "ceil_mode")) {
+  if (get<bool>(w, "ceil_mode") && get<std::string>(w, "convention") == "onnx") {
+    attrs.emplace_back("ceil_mode", std::int64_t{1});
+  } else if (get<bool>(w, "ceil_mode")) {
     const Ints pads = get<Ints>(w, "paddings");
     for (std::size_t i : {0, 1})
       if (pads[2 * i + 1] >= kernel[i] - strides[i] + 1)
@@ -338,10 +454,15 @@ void write_resize(Writer& w) {
   const bool nearest = get<std::string>(w, "mode") == "nearest", corners = get<bool>(w, "align_corners");
   WrittenAttrs attrs = {{"mode", nearest ? "nearest" : "linear"}};
   const bool half = !nearest && get<std::int64_t>(w, "align_mode") == 0;
-  attrs.emplace_back("coordinate_transformation_mode", corners ? "align_corners"
-                                                       : half  ? "half_pixel"
-                                                               : "asymmetric");
-  if (nearest) attrs.emplace_back("nearest_mode", corners ? "round_prefer_ceil" : "floor");
+  if (const std::string where = get<std::string>(w, "coordinates"); where != "paddle") {
+    attrs.emplace_back("coordinate_transformation_mode", where);
+    if (nearest) attrs.emplace_back("nearest_mode", get<std::string>(w, "nearest"));
+  } else {
+    attrs.emplace_back("coordinate_transformation_mode", corners ? "align_corners"
+                                                         : half  ? "half_pixel"
+                                                                 : "asymmetric");
+    if (nearest) attrs.emplace_back("nearest_mode", corners ? "round_prefer_ceil" : "floor");
+  }
   std::string scales, sizes;
   const auto factors = get<std::vector<double>>(w, "scale");
   if (w.node().inputs.size() > 4 && w.node().inputs[3] != kNoValue) {
@@ -379,8 +500,8 @@ void write_pad(Writer& w) {
                      : mode == "circular" ? "wrap"
                      : mode == "reflect"  ? "reflect"
                                           : "constant";
-  w.emit_to("Pad", {w.in(0), w.list(before), w.number(get<double>(w, "value"))}, {w.out()},
-            {{"mode", std::string(onnx)}});
+  const std::string value = w.has("value") ? w.in(2) : w.number(get<double>(w, "value"), w.value(0).dtype);
+  w.emit_to("Pad", {w.in(0), w.list(before), value}, {w.out()}, {{"mode", std::string(onnx)}});
 }
 
 }  // namespace
@@ -394,6 +515,15 @@ std::vector<WriteRow> numeric_writers() {
       {"batch_norm", write_batch_norm},
       {"layer_norm", write_layer_norm},
       {"softmax", write_softmax},
+      {"log_softmax", write_softmax},
+      {"group_norm", write_group_norm},
+      {"lrn", write_lrn},
+      {"conv_nd", write_conv_nd},
+      {"conv_nd_transpose", write_conv_nd},
+      {"pool_nd", write_pool_nd},
+      {"grid_sample", write_grid_sample},
+      {"roi_align", write_roi_align},
+      {"non_max_suppression", write_nms},
       {"relu6", write_relu6},
       {"leaky_relu", write_alpha},
       {"elu", write_alpha},

@@ -61,7 +61,8 @@ void infer_conv2d(const Node& node, Inputs inputs, Outputs outputs) {
   if (inputs.size() > 5 && inputs[5]) {
     require_float(*inputs[5], "gate");
     const Shape &x = inputs[0]->shape, &gate = inputs[5]->shape;
-    if (gate.size() != 4 || gate[2] != 1 || gate[3] != 1)
+    const auto is_one = [](std::int64_t dim) { return dim == 1 || dim == kUnknown; };
+    if (gate.size() != 4 || !is_one(gate[2]) || !is_one(gate[3]))
       fail("gate has shape {}, expected one number a channel", to_string(gate));
     merge_dims(x[0], gate[0], "the images of x and gate");
     merge_dims(x[1], gate[1], "the channels of x and gate");

@@ -37,7 +37,7 @@ void infer_quantize(const Node& node, Inputs inputs, Outputs outputs) {
 
 void infer_dequantize(const Node& node, Inputs inputs, Outputs outputs) {
   const ValueInfo& x = *inputs[0];
-  require_dtype(x, "x", {DType::kInt8, DType::kInt32, DType::kFloat32});
+  require_dtype(x, "x", {DType::kInt8, DType::kUInt8, DType::kInt32, DType::kFloat32});
   require_scale(*inputs[1], "scale");
   std::int64_t axis = checked_axis(node, x.shape);
   require_along(*inputs[1], "scale", x.shape, axis);
@@ -84,8 +84,9 @@ void infer_observe(const Node&, Inputs inputs, Outputs outputs) {
 
 void check_quantize(const Graph&, const Node& node) {
   std::int64_t bits = attr<std::int64_t>(node, "bits");
-  if (attr<std::string>(node, "dtype") == "int8" && bits > 8)
-    fail("attribute bits is {}, expected a number from 2 to 8 where dtype is int8", bits);
+  const std::string dtype = attr<std::string>(node, "dtype");
+  if (dtype != "float32" && bits > 8)
+    fail("attribute bits is {}, expected a number from 2 to 8 where dtype is {}", bits, dtype);
 }
 
 }  // namespace
@@ -109,7 +110,8 @@ std::vector<OpSpec> quantization() {
   std::vector<OpSpec> specs = {
       {.name = "quantize",
        .inputs = {"x", "scale", "zero_point?"},
-       .attrs = {axis, bits, rounding_attr("even"), unit, {"dtype", "int8", words({"int8", "float32"})}},
+       .attrs =
+           {axis, bits, rounding_attr("even"), unit, {"dtype", "int8", words({"int8", "uint8", "float32"})}},
        .infer = infer_quantize,
        .check = check_quantize},
       {.name = "dequantize",

@@ -95,6 +95,20 @@ void dequantize_from(const KernelArgs& args) {
   });
 }
 
+// NaN becomes the lowest integer, as in int8.
+void quantize_unsigned(const KernelArgs& args, const std::vector<Quantizer>& quantizers) {
+  const float* x = args.inputs[0]->data<float>().data();
+  std::uint8_t* y = args.outputs[0].mutable_data<std::uint8_t>().data();
+  for_channels(args, *args.inputs[0], attr<std::int64_t>(args.node, "axis"),
+               [&](std::size_t channel, std::int64_t begin, std::int64_t end) {
+                 const Quantizer& q = quantizers[channel];
+                 for (std::int64_t i = begin; i < end; ++i) {
+                   const float integer = q(x[i]);
+                   y[i] = static_cast<std::uint8_t>(integer > 0 ? integer : 0);
+                 }
+               });
+}
+
 }  // namespace
 
 void quantize(const KernelArgs& args) {
@@ -107,6 +121,7 @@ void quantize(const KernelArgs& args) {
                    quantize_run(x.data<float>().data() + begin, end - begin, q[channel], y + begin);
                  });
   };
+  if (args.outputs[0].dtype() == DType::kUInt8) return quantize_unsigned(args, q);
   if (args.outputs[0].dtype() == DType::kInt8)
     run(args.outputs[0].mutable_data<std::int8_t>().data());
   else
@@ -116,6 +131,7 @@ void quantize(const KernelArgs& args) {
 void dequantize(const KernelArgs& args) {
   DType dtype = args.inputs[0]->dtype();
   if (dtype == DType::kInt8) return dequantize_from<std::int8_t>(args);
+  if (dtype == DType::kUInt8) return dequantize_from<std::uint8_t>(args);
   if (dtype == DType::kInt32) return dequantize_from<std::int32_t>(args);
   dequantize_from<float>(args);
 }

@@ -182,5 +182,21 @@ TEST(ShapeOps, FullIsBounded) {
   EXPECT_THAT(fails("full", {shape, value}, {}), HasSubstr("elements of value"));
 }
 
+TEST(ShapeValues, PartsOfAShapeAreFollowed) {
+  Graph graph;
+  ValueId x = graph.add_value("x", DType::kFloat32, {U, 3, 64, 48}), dims = graph.add_value("dims"),
+          index = graph.add_constant("index", Tensor::of<std::int64_t>({2}, {2, 3})),
+          low = graph.add_constant("low", Tensor::of<std::int64_t>({2}, {50, 50})),
+          sides = graph.add_value("sides"), most = graph.add_value("most"), y = graph.add_value("y");
+  graph.inputs = {x};
+  graph.nodes = {{.op = "shape", .inputs = {x}, .outputs = {dims}, .attrs = {{"dtype", "int64"}}},
+                 {.op = "gather", .inputs = {dims, index}, .outputs = {sides}, .attrs = {}},
+                 {.op = "max", .inputs = {sides, low}, .outputs = {most}, .attrs = {}},
+                 {.op = "resize", .inputs = {x, most}, .outputs = {y}, .attrs = {}}};
+  graph.outputs = {y};
+  infer_shapes(graph);
+  EXPECT_EQ(graph.value(y).shape, (Shape{U, 3, 64, 50}));
+}
+
 }  // namespace
 }  // namespace octet
