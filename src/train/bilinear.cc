@@ -1,5 +1,7 @@
 #include "train/bilinear.h"
 
+#include <algorithm>
+
 #include "base/clones.h"
 
 namespace octet::train {
@@ -29,7 +31,8 @@ OCTET_CLONES void blend(const float* a, float first, const float* b, float secon
   for (std::int64_t i = 0; i < count; ++i) out[i] = first * a[i] + second * b[i];
 }
 
-OCTET_CLONES void add_scaled(const float* x, float factor, float* out, std::int64_t count) {
+OCTET_CLONES void add_scaled(const float* __restrict x, float factor, float* __restrict out,
+                             std::int64_t count) {
   for (std::int64_t i = 0; i < count; ++i) out[i] += factor * x[i];
 }
 
@@ -118,23 +121,19 @@ struct Bilinear : torch::autograd::Function<Bilinear> {
     at::Tensor result = at::empty(context->saved_data["sizes"].toIntVector(),
                                   gradient.options().memory_format(order(is_last)));
     const Rows in = rows_of(result, is_last), out = rows_of(gradient, is_last);
-    // Along the rows first, then across them.
-    at::Tensor narrow = at::zeros({out.pictures, out.height, in.row()},
-                                  gradient.options().memory_format(at::MemoryFormat::Contiguous));
+    // Across the rows first: that is one addition after the other, and leaves fewer rows where pictures grow.
     const auto* from = gradient.const_data_ptr<float>();
-    float *between = narrow.data_ptr<float>(), *to = result.data_ptr<float>();
-    at::parallel_for(0, out.pictures * out.height, 1, [&](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t i = begin; i < end; ++i)
-        add_back(from + i * out.row(), plan.columns.data(), out.width, in.inner, between + i * in.row());
-    });
+    float* to = result.data_ptr<float>();
     const auto readers = readers_of(plan.rows, in.height);
     at::parallel_for(0, in.pictures * in.height, 1, [&](std::int64_t begin, std::int64_t end) {
+      std::vector<float> sum(static_cast<std::size_t>(out.row()));
       for (std::int64_t i = begin; i < end; ++i) {
-        float* row = to + i * in.row();
-        std::fill_n(row, in.row(), 0.0f);
-        const float* picture = between + i / in.height * out.height * in.row();
+        std::ranges::fill(sum, 0.0f);
+        const float* picture = from + i / in.height * out.picture();
         for (const auto& [y, weight] : readers[static_cast<std::size_t>(i % in.height)])
-          add_scaled(picture + y * in.row(), weight, row, in.row());
+          if (weight != 0) add_scaled(picture + y * out.row(), weight, sum.data(), out.row());
+        std::fill_n(to + i * in.row(), in.row(), 0.0f);
+        add_back(sum.data(), plan.columns.data(), out.width, in.inner, to + i * in.row());
       }
     });
     return {result, {}, {}};

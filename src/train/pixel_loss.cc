@@ -47,7 +47,8 @@ OCTET_CLONES void write_block(const float* block, const Pixels& pixels, std::int
 }
 
 // The block becomes e^(x - the largest of the pixel); `sums` is the sum over the classes.
-OCTET_CLONES void exponentials(float* block, std::int64_t classes, float* largest, float* sums) {
+OCTET_CLONES void exponentials(float* __restrict block, std::int64_t classes, float* __restrict largest,
+                               float* __restrict sums) {
   for (std::int64_t i = 0; i < kBlock; ++i) largest[i] = block[i];
   for (std::int64_t c = 1; c < classes; ++c)
     for (std::int64_t i = 0; i < kBlock; ++i) largest[i] = std::max(largest[i], block[c * kBlock + i]);
@@ -60,7 +61,7 @@ OCTET_CLONES void exponentials(float* block, std::int64_t classes, float* larges
     }
 }
 
-OCTET_CLONES void scale(float* block, std::int64_t classes, const float* factors) {
+OCTET_CLONES void scale(float* __restrict block, std::int64_t classes, const float* __restrict factors) {
   for (std::int64_t c = 0; c < classes; ++c)
     for (std::int64_t i = 0; i < kBlock; ++i) block[c * kBlock + i] *= factors[i];
 }
@@ -81,43 +82,46 @@ void for_blocks(const Pixels& pixels, const Work& work) {
 struct PixelCrossEntropy : torch::autograd::Function<PixelCrossEntropy> {
   static at::Tensor forward(AutogradContext* context, const at::Tensor& logits, const at::Tensor& labels,
                             std::int64_t ignored) {
-    context->save_for_backward({logits, labels});
-    context->saved_data["ignored"] = ignored;
     const Pixels pixels = pixels_of(logits);
-    at::Tensor losses = at::empty(labels.sizes(), logits.options());
+    at::Tensor losses =
+        at::empty(labels.sizes(), logits.options().memory_format(at::MemoryFormat::Contiguous));
+    at::Tensor probabilities = at::empty_like(logits);
     const auto* from = logits.const_data_ptr<float>();
     const auto* label = labels.const_data_ptr<std::uint8_t>();
-    float* to = losses.data_ptr<float>();
+    float *to = losses.data_ptr<float>(), *kept = probabilities.data_ptr<float>();
     for_blocks(pixels, [&](std::int64_t n, std::int64_t first, std::int64_t count, float* block) {
-      float largest[kBlock], sums[kBlock];
-      read_block(from + n * pixels.classes * pixels.plane, pixels, first, count, block);
-      const std::int64_t at = n * pixels.plane + first;
-      float mine[kBlock];
+      float largest[kBlock], sums[kBlock], mine[kBlock] = {};
+      const std::int64_t at = n * pixels.plane + first, picture = n * pixels.classes * pixels.plane;
+      read_block(from + picture, pixels, first, count, block);
       for (std::int64_t i = 0; i < count; ++i)
-        mine[i] = label[at + i] == ignored ? 0 : block[label[at + i] * kBlock + i];
+        if (label[at + i] != ignored) mine[i] = block[label[at + i] * kBlock + i];
       exponentials(block, pixels.classes, largest, sums);
       for (std::int64_t i = 0; i < count; ++i)
         to[at + i] = label[at + i] == ignored ? 0 : std::log(sums[i]) - (mine[i] - largest[i]);
+      for (std::int64_t i = 0; i < kBlock; ++i) sums[i] = 1 / sums[i];
+      scale(block, pixels.classes, sums);
+      write_block(block, pixels, first, count, kept + picture);
     });
+    context->save_for_backward({probabilities, labels});
+    context->saved_data["ignored"] = ignored;
     return losses;
   }
 
   static variable_list backward(AutogradContext* context, variable_list gradients) {
     const variable_list saved = context->get_saved_variables();
-    const at::Tensor &logits = saved[0], &labels = saved[1], gradient = gradients[0].contiguous();
+    const at::Tensor &probabilities = saved[0], &labels = saved[1], gradient = gradients[0].contiguous();
     const std::int64_t ignored = context->saved_data["ignored"].toInt();
-    const Pixels pixels = pixels_of(logits);
-    at::Tensor result = at::empty_like(logits);
-    const auto *from = logits.const_data_ptr<float>(), *g = gradient.const_data_ptr<float>();
+    const Pixels pixels = pixels_of(probabilities);
+    at::Tensor result = at::empty_like(probabilities);
+    const auto *from = probabilities.const_data_ptr<float>(), *g = gradient.const_data_ptr<float>();
     const auto* label = labels.const_data_ptr<std::uint8_t>();
     float* to = result.data_ptr<float>();
     for_blocks(pixels, [&](std::int64_t n, std::int64_t first, std::int64_t count, float* block) {
-      float largest[kBlock], sums[kBlock], factors[kBlock] = {};
+      float factors[kBlock] = {};
       const std::int64_t at = n * pixels.plane + first, picture = n * pixels.classes * pixels.plane;
       read_block(from + picture, pixels, first, count, block);
-      exponentials(block, pixels.classes, largest, sums);
       for (std::int64_t i = 0; i < count; ++i)
-        if (label[at + i] != ignored) factors[i] = g[at + i] / sums[i];
+        if (label[at + i] != ignored) factors[i] = g[at + i];
       scale(block, pixels.classes, factors);
       for (std::int64_t i = 0; i < count; ++i)
         if (label[at + i] != ignored) block[label[at + i] * kBlock + i] -= g[at + i];

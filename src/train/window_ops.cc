@@ -59,7 +59,7 @@ at::Tensor pool2d(const Call& call) {
                                                                                    : axis.before));
       count.push_back(static_cast<float>(std::max<std::int64_t>(high - low, 1)));
     }
-    return at::tensor(count, x.options());
+    return at::tensor(count, at::kFloat).to(x.options());
   };
   return sums / (counts(window.y).view({-1, 1}) * counts(window.x).view({1, -1}));
 }

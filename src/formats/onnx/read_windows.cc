@@ -132,7 +132,7 @@ std::vector<double> reals_of(const Tensor& tensor) {
 struct Resize {
   ValueId x = kNoValue, sizes = kNoValue, scales = kNoValue;
   std::string mode, coordinates, nearest;
-  Attrs more;  // that only resample has
+  Attrs more = {};  // that only resample has
 };
 
 ValueId last_two(Reader& r, ValueId list) {
