@@ -328,7 +328,7 @@ class Evaluation {
 
 namespace {
 
-int evaluate(const Options& options) {
+int evaluate(Options& options) {
   if (!options.config) {
     const SegmentFlags& flags = options.segment;
     if (flags.aug_eval || flags.is_slide || !flags.scales.empty() || flags.stride[0] > 0)
@@ -339,6 +339,9 @@ int evaluate(const Options& options) {
     fail(
         "with --config the pictures are those of its val_dataset; --opts val_dataset.dataset_root=DIR "
         "changes them");
+  fetch_data(*options.config);
+  fetch_model(options.model.path);
+  if (!options.baseline.path.empty()) fetch_model(options.baseline.path);
   return evaluate_segmentation({.config = *options.config,
                                 .model = options.model,
                                 .baseline = options.baseline,

@@ -146,6 +146,7 @@ Exported segmentation_model(const Options& options) {
 
 int export_model(Options& options) {
   if (options.pretrained.empty()) fail("--model-path is missing: the checkpoint to export");
+  fetch_model(options.pretrained);
   if (options.config) {
     if (options.output.empty()) options.output = "./output";
     save(segmentation_model(options), options);

@@ -190,6 +190,7 @@ std::function<int()> declare_predict(Args& args) {
       "output/result");
   return [options] {
     if (!options->config) fail("--config is missing: what network and preprocessing the model has");
+    fetch_model(options->model.path);
     return Prediction(*options).run();
   };
 }

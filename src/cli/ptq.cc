@@ -342,6 +342,10 @@ int run(Options& options) {
   quantize_options.threads = config.cpu_math_library_num_threads();
   quantize_options.batch_num = 0;  // all that there is: pictures are counted, not batches
 
+  if (options.config) {
+    fetch_model(options.model.path);
+    if (options.data_dir.empty()) fetch_data(*options.config);
+  }
   Model model = options.config ? load_segmentation_model(*options.config, options.model)
                                : Model::load(options.model.path, options.model.files);
   Transforms transforms = transforms_of(options.preprocess, options.model.path,

@@ -5,6 +5,8 @@
 
 #include "base/error.h"
 #include "base/journal.h"
+#include "cli/console.h"
+#include "cli/download.h"
 #include "cli/tensors.h"
 #include "cli/train.h"
 #include "formats/format.h"
@@ -36,7 +38,19 @@ train::TrainOptions load_segmentation_config(const std::string& file, const std:
   if (config.task != train::TaskKind::kSegmentation)
     fail("{}: {} is a classifier; this command takes the configs of segmentation networks alone", file,
          config.model);
+  config.pretrained.clear();  // where a training would begin
+  config.network.backbone_pretrained.clear();
   return config;
+}
+
+void fetch_data(train::TrainOptions& config) {
+  Console console;
+  fetch_missing(config, console);
+}
+
+void fetch_model(std::string& path) {
+  Console console;
+  path = fetch(path, console);
 }
 
 void add_segmentation_config(Args& args, std::optional<train::TrainOptions>* config) {

@@ -19,6 +19,11 @@ train::TrainOptions load_segmentation_config(const std::string& file, const std:
 // empty.
 void add_segmentation_config(Args& args, std::optional<train::TrainOptions>* config);
 
+// From the network, if this machine lacks it: the config's data sets that octet knows, or a model by its URL,
+// which becomes the path of the file.
+void fetch_data(train::TrainOptions& config);
+void fetch_model(std::string& path);
+
 // Whether a path means a checkpoint (*.pdparams), and not a model for inference.
 bool is_checkpoint(const std::string& path);
 
