@@ -396,7 +396,10 @@ std::vector<std::string> Args::normalise(std::span<const std::string> words) con
     result.push_back("--" + flag->name);
     result.push_back(std::move(value));
     if (!flag->repeatable || equals != std::string::npos || takes_positionals) continue;
-    for (; i + 1 < words.size() && !words[i + 1].starts_with("-") && !words[i + 1].empty(); ++i) {
+    const auto is_value = [](const std::string& next) {  // a negative number is none of the flags
+      return !next.empty() && (!next.starts_with("-") || is_number_list(next));
+    };
+    for (; i + 1 < words.size() && is_value(words[i + 1]); ++i) {
       result.push_back("--" + flag->name);
       result.push_back(words[i + 1]);
     }

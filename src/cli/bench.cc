@@ -2,12 +2,14 @@
 #include <chrono>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <numeric>
 #include <random>
 
 #include "base/cpu.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/threads.h"
+#include "cli/bench_models.h"
 #include "cli/command.h"
 #include "cli/model_flags.h"
 #include "cli/output.h"
@@ -26,7 +28,10 @@ struct Options {
   ModelFlags files;  // its path is not used
   RuntimeFlags runtime;
   std::vector<std::string> inputs;  // as given: [NAME=]SHAPE
-  int warmup = 5, runs = 50;
+  std::optional<int> warmup;
+  int runs = 50;
+  bool int8 = false;                     // each model beside its int8 self
+  std::vector<std::string> int8_models;  // in the order of the models; none: they are made
   bool profile = false;
   std::string json;
 };
@@ -38,11 +43,9 @@ struct Subject {
   std::vector<std::string> input_names;
   std::vector<Tensor> inputs;
   std::vector<double> ms;
-  std::vector<StepTime> steps;   // each with its median time; empty without --profile
-  std::int64_t macs = 0;         // multiply-adds of one run
-  std::size_t tensor_bytes = 0;  // of inputs and outputs
-
-  std::size_t peak_bytes() const { return tensor_bytes + session->arena_bytes(); }
+  std::vector<StepTime> steps;  // each with its median time; empty without --profile
+  std::int64_t macs = 0;        // multiply-adds of one run
+  std::size_t peak_bytes = 0;   // of inputs, outputs and the memory plan
 };
 
 struct Summary {
@@ -62,9 +65,8 @@ Tensor random_tensor(DType dtype, const Shape& shape) {
   return dtype == DType::kFloat32 ? tensor : tensor.cast(dtype);
 }
 
-Subject prepare_subject(const std::string& path, const Options& options, const Config& config,
+Subject prepare_subject(const std::string& path, const Model& model, const Config& config,
                         const std::vector<NamedShape>& given, ThreadPool& pool) {
-  Model model = Model::load(path, options.files.files);
   Subject subject;
   subject.path = path;
   subject.precision = model.is_quantized() ? "int8" : "fp32";
@@ -78,7 +80,8 @@ Subject prepare_subject(const std::string& path, const Options& options, const C
   std::vector<StepTime> steps;
   std::vector<Tensor> outputs = subject.session->run(subject.inputs, &steps);
   for (const auto* tensors : {&subject.inputs, &outputs})
-    for (const Tensor& tensor : *tensors) subject.tensor_bytes += tensor.size_bytes();
+    for (const Tensor& tensor : *tensors) subject.peak_bytes += tensor.size_bytes();
+  subject.peak_bytes += subject.session->arena_bytes();
   for (const StepTime& step : steps) subject.macs += step.macs;
   return subject;
 }
@@ -107,7 +110,7 @@ double run_ms(Subject& subject) {
 void measure(std::vector<Subject>& subjects, const Options& options) {
   constexpr int kTurns = 10;
   for (Subject& subject : subjects)
-    for (int i = 0; i < options.warmup; ++i) run_ms(subject);
+    for (int i = 0; i < options.warmup.value_or(options.int8 ? 10 : 5); ++i) run_ms(subject);
   int turn = subjects.size() == 1 ? options.runs : (options.runs + kTurns - 1) / kTurns;
   for (int done = 0; done < options.runs; done += turn) {
     for (Subject& subject : subjects) {
@@ -164,8 +167,8 @@ void print_table(const std::vector<Subject>& subjects, const Roofline& roofline)
     Summary s = summarize(subject, roofline);
     say("| {} | {} | {} | {:.3f} | {:.3f} | {:.3f} | {:.4f} | {:.1f} | {} | {} |{}\n",
         printable(subject.path), subject.precision, input_text(subject), s.min_ms, s.median_ms, s.p99_ms,
-        1e-9 * static_cast<double>(subject.macs), s.gmacs, percent(s.share),
-        format_bytes(subject.peak_bytes()), has_ratio ? fmt::format(" {:.2f} |", first_ms / s.min_ms) : "");
+        1e-9 * static_cast<double>(subject.macs), s.gmacs, percent(s.share), format_bytes(subject.peak_bytes),
+        has_ratio ? fmt::format(" {:.2f} |", first_ms / s.min_ms) : "");
   }
 }
 
@@ -229,7 +232,7 @@ void write_json(const std::string& file, const std::vector<Subject>& subjects, c
                  {"median_ms", s.median_ms},
                  {"p99_ms", s.p99_ms},
                  {"gmacs", s.gmacs},
-                 {"peak_bytes", subject.peak_bytes()},
+                 {"peak_bytes", subject.peak_bytes},
                  {"isa", config.isa()},
                  {"runs", subject.ms.size()},
                  {"inputs", shapes},
@@ -249,32 +252,130 @@ void write_json(const std::string& file, const std::vector<Subject>& subjects, c
   save_file(file, list.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
 }
 
+double mean(const std::vector<double>& values) {
+  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+}
+
+double least(const std::vector<double>& values) {
+  return *std::min_element(values.begin(), values.end());
+}
+
+// A float model and its int8 self.
+struct Pair {
+  const Subject &fp32, &int8;
+
+  double saved() const { return 1 - mean(int8.ms) / mean(fp32.ms); }
+  double saved_of_least() const { return 1 - least(int8.ms) / least(fp32.ms); }
+};
+
+std::vector<Pair> pairs_of(const std::vector<Subject>& subjects) {
+  std::vector<Pair> pairs;
+  for (std::size_t i = 0; i + 1 < subjects.size(); i += 2) pairs.push_back({subjects[i], subjects[i + 1]});
+  return pairs;
+}
+
+void print_pairs(const std::vector<Subject>& subjects) {
+  say("| model | input | fp32 ms | int8 ms | time saved | least fp32 ms | least int8 ms | time saved |\n"
+      "|---|---|--:|--:|--:|--:|--:|--:|\n");
+  for (const Pair& pair : pairs_of(subjects))
+    say("| {} | {} | {:.2f} | {:.2f} | {:.2f} % | {:.2f} | {:.2f} | {:.2f} % |\n", printable(pair.fp32.path),
+        input_text(pair.fp32), mean(pair.fp32.ms), mean(pair.int8.ms), 100 * pair.saved(),
+        least(pair.fp32.ms), least(pair.int8.ms), 100 * pair.saved_of_least());
+}
+
+void write_pairs(const std::string& file, const std::vector<Subject>& subjects, const Config& config) {
+  using Json = nlohmann::ordered_json;
+  Json list = Json::array();
+  for (const Pair& pair : pairs_of(subjects))
+    list.push_back({{"model", pair.fp32.path},
+                    {"input", pair.fp32.inputs.at(0).shape()},
+                    {"fp32_ms", mean(pair.fp32.ms)},
+                    {"int8_ms", mean(pair.int8.ms)},
+                    {"saved_percent", 100 * pair.saved()},
+                    {"least_fp32_ms", least(pair.fp32.ms)},
+                    {"least_int8_ms", least(pair.int8.ms)},
+                    {"saved_percent_of_least", 100 * pair.saved_of_least()},
+                    {"fp32_peak_bytes", pair.fp32.peak_bytes},
+                    {"int8_peak_bytes", pair.int8.peak_bytes},
+                    {"threads", config.cpu_math_library_num_threads()},
+                    {"isa", config.isa()},
+                    {"runs", pair.fp32.ms.size()}});
+  save_file(file, list.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
+}
+
+// The model and its int8 self, one after the other, with their times. Large models don't all have room beside
+// each other.
+std::vector<Subject> measure_pair(std::size_t number, const Options& options, const Config& config,
+                                  const std::vector<NamedShape>& given, ThreadPool& pool) {
+  const std::string& path = options.models[number];
+  const Model model = named_model(path, options.files.files);
+  if (model.is_quantized())
+    fail("{}: it is int8 already; give it as --int8-model, and its float model as --model", path);
+  const bool is_made = options.int8_models.empty();
+  const std::string other = is_made ? path + " (int8)" : options.int8_models[number];
+  const Model int8 = is_made ? hasty_int8(model, pool.threads()) : Model::load(other);
+  if (!int8.is_quantized()) fail("{}: it is no int8 model", other);
+  std::vector<Subject> subjects;
+  subjects.push_back(prepare_subject(path, model, config, given, pool));
+  subjects.push_back(prepare_subject(other, int8, config, given, pool));
+  check_names(given, subjects);
+  measure(subjects, options);
+  for (Subject& subject : subjects) {
+    if (options.profile) measure_steps(subject, options.runs);
+    subject.session.reset();
+  }
+  return subjects;
+}
+
+std::vector<Subject> measure_pairs(const Options& options, const Config& config,
+                                   const std::vector<NamedShape>& given, ThreadPool& pool) {
+  std::vector<Subject> subjects;
+  for (std::size_t i = 0; i < options.models.size(); ++i)
+    std::ranges::move(measure_pair(i, options, config, given, pool), std::back_inserter(subjects));
+  return subjects;
+}
+
+std::vector<Subject> measure_models(const Options& options, const Config& config,
+                                    const std::vector<NamedShape>& given, ThreadPool& pool) {
+  std::vector<Subject> subjects;
+  for (const std::string& path : options.models)
+    subjects.push_back(prepare_subject(path, named_model(path, options.files.files), config, given, pool));
+  check_names(given, subjects);
+  measure(subjects, options);
+  for (Subject& subject : subjects)
+    if (options.profile) measure_steps(subject, options.runs);
+  return subjects;
+}
+
 int bench(const Options& options) {
   Config config = make_config(options.runtime);
   int threads = config.cpu_math_library_num_threads();
   std::vector<NamedShape> given;
   for (const std::string& word : options.inputs) given.push_back(parse_shape(word));
   ThreadPool pool(threads);
-  std::vector<Subject> subjects;
-  for (const std::string& path : options.models)
-    subjects.push_back(prepare_subject(path, options, config, given, pool));
-  check_names(given, subjects);
-
-  Roofline roofline = measure_roofline(threads);
-  measure(subjects, options);
+  const std::size_t made = options.int8_models.size();
+  if (made > 0 && (!options.int8 || made != options.models.size()))
+    fail("--int8-model: {} of them; with --int8 there is one for each --model, or none", made);
+  const Roofline roofline = measure_roofline(threads);
+  const std::vector<Subject> subjects = options.int8 ? measure_pairs(options, config, given, pool)
+                                                     : measure_models(options, config, given, pool);
   say("octet {}, {}, isa {}, {} thread{}, {} runs\n", version(), cpu_info().model, config.isa(), threads,
       threads == 1 ? "" : "s", options.runs);
   if (roofline.fp32_gmacs > 0)
     say("limit of this machine: {:.1f} GMAC/s in fp32, {:.1f} GMAC/s in int8\n", roofline.fp32_gmacs,
         roofline.int8_gmacs);
   say("\n");
-  print_table(subjects, roofline);
-  for (Subject& subject : subjects) {
-    if (!options.profile) break;
-    measure_steps(subject, options.runs);
-    print_profile(subject);
-  }
-  if (!options.json.empty()) write_json(options.json, subjects, roofline, config);
+  if (options.int8)
+    print_pairs(subjects);
+  else
+    print_table(subjects, roofline);
+  for (const Subject& subject : subjects)
+    if (options.profile) print_profile(subject);
+  if (options.json.empty()) return 0;
+  if (options.int8)
+    write_pairs(options.json, subjects, config);
+  else
+    write_json(options.json, subjects, roofline, config);
   return 0;
 }
 
@@ -283,8 +384,10 @@ int bench(const Options& options) {
 std::function<int()> declare_bench(Args& args) {
   auto options = std::make_shared<Options>();
   args.group("Models");
-  Flag& model = args.add("model", &options->models, "MODEL",
-                         "a directory with a Paddle inference model, or a model file; several take turns");
+  Flag& model = args.add(
+      "model", &options->models, "MODEL",
+      "a directory with a Paddle inference model, a model file, or a network of the zoo by its name; "
+      "several take turns");
   model.aliases = {"model-dir", "model-path"};
   model.required = true;
   add_file_flags(args, &options->files);
@@ -294,7 +397,16 @@ std::function<int()> declare_bench(Args& args) {
       "not given is as the model declares it, with batch 1 and 224 x 224 where it does not");
   take_shapes(input, &options->files, true);
   args.group("Measurement");
-  args.add("warmup", &options->warmup, {0, 1'000'000}, "runs before timing starts");
+  args.add(
+      "int8", &options->int8,
+      "each model beside its int8 self, in turns: what time that saves, as the mean of the runs and by the "
+      "fastest ones");
+  args.add(
+      "int8-model", &options->int8_models, "MODEL",
+      "with --int8: the int8 models, in the order of --model; without it they are made of random numbers, "
+      "which is enough to measure their time");
+  args.add("warmup", &options->warmup, {0, 1'000'000}, "runs before timing starts").default_text =
+      "5; with --int8: 10";
   args.add("runs", &options->runs, {1, 1'000'000}, "timed runs of each model");
   args.add("profile", &options->profile, "also a table of the layers: kernel, time, share, GMAC/s");
   args.add("json", &options->json, "FILE", "also write the results to FILE");
@@ -306,6 +418,9 @@ std::function<int()> declare_bench(Args& args) {
       "as the first each one is, by its fastest run. The inputs are random numbers, always the same.");
   args.example("octet bench --model mobilenet_v3_small");
   args.example("octet bench --model float_model --model int8_model --threads 1 --runs 200 --json times.json");
+  args.example(
+      "octet bench --model bisenetv2 deeplabv3p_resnet50_os8 --input 1x3x512x1024 --int8 --threads 1 --json "
+      "table.json");
   args.example("octet bench --model det --input 1x3x640x640 --profile");
   return [options] { return bench(*options); };
 }

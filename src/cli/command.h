@@ -23,6 +23,7 @@ std::span<const Command> commands();
 std::function<int()> declare_info(Args& args);
 std::function<int()> declare_run(Args& args);
 std::function<int()> declare_infer(Args& args);
+std::function<int()> declare_predict(Args& args);
 std::function<int()> declare_eval(Args& args);
 std::function<int()> declare_ptq(Args& args);
 std::function<int()> declare_export(Args& args);

@@ -9,11 +9,13 @@
 #include "base/threads.h"
 #include "cli/array_batches.h"
 #include "cli/command.h"
+#include "cli/eval_segmentation.h"
 #include "cli/model_flags.h"
 #include "cli/output.h"
 #include "cli/output_comparison.h"
 #include "cli/picture_model.h"
 #include "cli/preprocess_flags.h"
+#include "cli/segmentation_model.h"
 #include "cli/stopwatch.h"
 #include "cli/tensors.h"
 #include "data/deploy_yaml.h"
@@ -38,19 +40,11 @@ struct Options {
   RuntimeFlags runtime;
   std::string json;
   bool per_class = false;
-  std::string confusion_matrix;  // a PNG file; empty: none
+  std::string confusion_matrix;               // a PNG file; empty: none
+  std::optional<train::TrainOptions> config;  // of a segmentation network; none: something else
+  SegmentFlags segment;
+  std::string num_workers, data_format;  // accepted for PaddleSeg's sake
 };
-
-std::uint64_t bytes_on_disk(const ModelFlags& model) {
-  const ModelPaths paths = find_model(model.path, model.files);
-  std::uint64_t bytes = 0;
-  for (const auto& path : {paths.model, paths.weights}) {
-    std::error_code error;
-    const std::uintmax_t size = std::filesystem::file_size(path, error);
-    if (!error) bytes += size;
-  }
-  return bytes;
-}
 
 // A model, what it answered so far and how long that took.
 struct Subject {
@@ -332,9 +326,37 @@ class Evaluation {
 
 }  // namespace
 
+namespace {
+
+int evaluate(Options& options) {
+  if (!options.config) {
+    const SegmentFlags& flags = options.segment;
+    if (flags.aug_eval || flags.is_slide || !flags.scales.empty() || flags.stride[0] > 0)
+      fail("--aug-eval, --scales, --is-slide and --stride are for segmentation: give a --config");
+    return Evaluation(options).run();
+  }
+  if (!options.data_dir.empty() || !options.inputs.empty())
+    fail(
+        "with --config the pictures are those of its val_dataset; --opts val_dataset.dataset_root=DIR "
+        "changes them");
+  fetch_data(*options.config);
+  fetch_model(options.model.path);
+  if (!options.baseline.path.empty()) fetch_model(options.baseline.path);
+  return evaluate_segmentation({.config = *options.config,
+                                .model = options.model,
+                                .baseline = options.baseline,
+                                .segment = options.segment,
+                                .runtime = options.runtime,
+                                .pictures = options.batch_num,
+                                .json = options.json});
+}
+
+}  // namespace
+
 std::function<int()> declare_eval(Args& args) {
   auto options = std::make_shared<Options>();
   add_model_flags(args, &options->model, "model-path");
+  add_segmentation_config(args, &options->config);
   args.group("Baseline");
   args.add("baseline", &options->baseline.path, "MODEL",
            "a model to compare with, on the same pictures; prints a table");
@@ -363,7 +385,11 @@ std::function<int()> declare_eval(Args& args) {
            "print a table of which class is taken for which, and how often");
   args.add("confusion-matrix", &options->confusion_matrix, "FILE",
            "draw that table as a picture, a PNG file");
+  add_segment_flags(args, &options->segment, "aug-eval");
   add_runtime_flags(args, &options->runtime);
+  args.add("num-workers", &options->num_workers, "N",
+           "accepted for PaddleSeg's sake: --threads read pictures");
+  args.add("data-format", &options->data_format, "NCHW", "accepted for PaddleSeg's sake: there is no other");
   args.note(
       "Prints the share of pictures whose label is the most likely class (acc1), or among the five most "
       "likely (acc5). The time is that of the model alone, without decoding. Agreement is the share of "
@@ -375,7 +401,11 @@ std::function<int()> declare_eval(Args& args) {
   args.example("octet eval --model-path mobilenet_v3_small_infer --data-dir ILSVRC2012");
   args.example(
       "octet eval --model-path int8_model --baseline float_model --data-dir ILSVRC2012/val_list.txt");
-  return [options] { return Evaluation(*options).run(); };
+  args.example(
+      "octet eval --config configs/quick_start/bisenet_optic_disc_512x512_1k.yml --model_path int8 "
+      "--baseline "
+      "output/best_model");
+  return [options] { return evaluate(*options); };
 }
 
 }  // namespace octet::cli

@@ -5,6 +5,8 @@
 #include "cli/command.h"
 #include "cli/model_flags.h"
 #include "cli/output.h"
+#include "cli/segmentation_model.h"
+#include "cli/shapes.h"
 #include "cli/tensors.h"
 #include "data/classification.h"
 #include "data/deploy_yaml.h"
@@ -32,12 +34,18 @@ struct Options {
   double width = 1.0;
   std::string output;
   std::string format = SaveOptions().format;
-  std::string model_name = "inference";
+  std::string model_name;  // empty: "inference", of segmentation "model"
   int img_size = 224;
   bool no_softmax = false;
   bool onnx_format = true;
   PreprocessOverrides preprocess;
   std::optional<std::string> interpolation;
+
+  std::optional<train::TrainOptions> config;  // of a segmentation network; none: a classifier
+  std::string output_op;                      // empty: what follows from the next two
+  bool without_argmax = false, with_softmax = false;
+  bool keep_aux = false;
+  std::vector<std::string> input_shape;  // as given: 1x3x512x512, or its numbers; empty: any
 };
 
 // The network with the checkpoint's parameters; as int8 if that is of quantization-aware training.
@@ -77,30 +85,90 @@ Transforms transforms_for(const Options& options, const fs::path& checkpoint) {
   return merge(transforms, overrides);
 }
 
-int export_model(const Options& options) {
-  models::check_model_name(options.model);
-  const fs::path checkpoint = models::find_checkpoint(options.pretrained);
+// The files of the exported model, and what deploy.yaml says of it.
+struct Exported {
+  Graph graph;
+  Transforms transforms;
+  std::vector<std::string> class_names = {};
+  std::optional<DeployedForm> form = {};
+};
+
+void save(const Exported& model, const Options& options) {
   const fs::path directory = options.output;
   const Format& format = find_format(options.format);
   const auto named = [&](std::string_view usual) {
-    return options.model_name + fs::path(usual).extension().string();
+    const std::string name = !options.model_name.empty() ? options.model_name
+                             : options.config            ? "model"
+                                                         : "inference";
+    return name + fs::path(usual).extension().string();
   };
   const std::string program = named(format.model_file);
   const std::string params = format.weights_file.empty() ? "" : named(format.weights_file);
-  const Transforms transforms = transforms_for(options, checkpoint);
-  Graph graph = load_network(options, checkpoint);
-  models::to_inference(graph,
-                       {.output = options.no_softmax ? models::OutputOp::kNone : models::OutputOp::kSoftmax});
-  const std::vector<std::string> class_names = load_class_names(checkpoint);
   make_directory(directory);
   AtomicFiles files;
-  add_model(files, graph, directory, {options.format, program, params});
-  files.add(directory / "deploy.yaml", write_deploy_yaml(transforms, program, params, class_names));
+  add_model(files, model.graph, directory, {options.format, program, params});
+  files.add(directory / "deploy.yaml",
+            write_deploy_yaml(model.transforms, program, params, model.class_names, model.form));
   files.commit();
   for (const std::string& name : {program, params, std::string("deploy.yaml")})
     if (!name.empty())
       say("wrote {} ({})\n", printable((directory / name).string()),
           format_bytes(fs::file_size(directory / name)));
+}
+
+models::OutputOp output_op(const Options& options) {
+  if (options.output_op.empty())
+    return !options.without_argmax ? models::OutputOp::kArgmax
+           : options.with_softmax  ? models::OutputOp::kSoftmax
+                                   : models::OutputOp::kNone;
+  if (options.without_argmax || options.with_softmax)
+    fail("give either --output-op or --without-argmax and --with-softmax, which are older words for it");
+  return options.output_op == "argmax"    ? models::OutputOp::kArgmax
+         : options.output_op == "softmax" ? models::OutputOp::kSoftmax
+                                          : models::OutputOp::kNone;
+}
+
+// A checkpoint of the network that the config describes.
+Exported segmentation_model(const Options& options) {
+  const train::TrainOptions& config = *options.config;
+  const models::OutputOp op = output_op(options);
+  Exported result{.graph = load_checkpoint(config, options.pretrained, options.onnx_format),
+                  .transforms = deployed_transforms(config)};
+  const DType classes = class_dtype(config.paddleseg);
+  models::to_inference(result.graph, {.output = op, .class_dtype = classes, .keep_aux = options.keep_aux});
+  const Shape shape = parse_input_shape(options.input_shape);
+  const bool is_fixed = std::any_of(shape.begin(), shape.end(), [](std::int64_t size) { return size > 0; });
+  if (is_fixed && shape != result.graph.value(result.graph.inputs.at(0)).shape)
+    models::fix_input_shape(result.graph, shape);
+  result.form = deployed_form(config, result.graph);
+  return result;
+}
+
+int export_model(Options& options) {
+  if (options.pretrained.empty()) fail("--model-path is missing: the checkpoint to export");
+  fetch_model(options.pretrained);
+  if (options.config) {
+    if (options.output.empty()) options.output = "./output";
+    save(segmentation_model(options), options);
+    return 0;
+  }
+  if (options.output.empty()) fail("--save-inference-dir is missing: the directory to write to");
+  if (!options.output_op.empty() || options.without_argmax || options.with_softmax || options.keep_aux ||
+      !options.input_shape.empty())
+    fail(
+        "--output-op, --without-argmax, --with-softmax, --keep-aux and --input are for segmentation "
+        "networks: "
+        "give the network's --config; of a classifier there are --no-softmax and --img-size");
+  models::check_model_name(options.model);
+  if (models::task_of(options.model) == models::Task::kSegmentation)
+    fail("{} is a segmentation network: give its --config, which says what it is exported with",
+         options.model);
+  const fs::path checkpoint = models::find_checkpoint(options.pretrained);
+  const Transforms transforms = transforms_for(options, checkpoint);
+  Graph graph = load_network(options, checkpoint);
+  models::to_inference(graph,
+                       {.output = options.no_softmax ? models::OutputOp::kNone : models::OutputOp::kSoftmax});
+  save({std::move(graph), transforms, load_class_names(checkpoint)}, options);
   return 0;
 }
 
@@ -114,21 +182,37 @@ std::function<int()> declare_export(Args& args) {
       fmt::format("the network that the checkpoint belongs to: {}", fmt::join(models::model_names(), ", ")));
   args.add("model-dir", &options->model_dir, "MODEL",
            "if an inference model was fine-tuned with `octet train --model-dir`: that model");
-  args.add("pretrained", &options->pretrained, "FILE_OR_DIR",
-           "the checkpoint, with or without .pdparams; in a directory, best.pdparams or else latest.pdparams")
-      .required = true;
+  args.add(
+          "pretrained", &options->pretrained, "FILE_OR_DIR",
+          "the checkpoint, with or without .pdparams; in a directory, best.pdparams or else latest.pdparams, "
+          "model.pdparams or best_model/model.pdparams")
+      .aliases = {"model-path"};
+  add_segmentation_config(args, &options->config);
   args.add("num-classes", &options->num_classes, {1, 1 << 20}, "if given, must match the checkpoint");
   args.add("width", &options->width, "the channel multiplier it was trained with");
   args.group("Output");
-  args.add("save-inference-dir", &options->output, "DIR", "the directory to write to; made if need be")
-      .required = true;
+  Flag& output =
+      args.add("save-inference-dir", &options->output, "DIR", "the directory to write to; made if need be");
+  output.aliases = {"save-dir"};
+  output.default_text = "with --config: ./output";
   add_format_flag(args, &options->format);
-  args.add("model-name", &options->model_name, "inference|model", "what the files are called");
-  args.add("img-size", &options->img_size, {1, kMaxPictureSide}, "height and width of the model's input");
+  args.add("model-name", &options->model_name, "inference|model", "what the files are called").default_text =
+      "inference; with --config: model";
+  args.add("img-size", &options->img_size, {1, kMaxPictureSide}, "height and width of a classifier's input");
   args.add("no-softmax", &options->no_softmax, "end in scores, not in probabilities");
   args.add(
       "onnx-format", &options->onnx_format,
       "of a quantization-aware checkpoint: the newer generation of Paddle's int8 models; False: the older");
+  args.group("Segmentation, with --config");
+  args.add("output-op", &options->output_op, "argmax|softmax|none",
+           "what the model gives for each pixel: its class, probabilities of the classes, or their scores")
+      .default_text = "argmax";
+  args.add("without-argmax", &options->without_argmax, "an older word for --output-op none");
+  args.add("with-softmax", &options->with_softmax, "with that one: for --output-op softmax");
+  args.add("keep-aux", &options->keep_aux, "the outputs of auxiliary heads, too");
+  args.add("input", &options->input_shape, "SHAPE",
+           "pictures of this shape alone, such as 1x3x512x1024; without it of any size")
+      .aliases = {"input-shape"};
   args.group(
       "Preprocessing, for deploy.yaml (default: that beside the checkpoint, else what is in brackets)");
   args.add("resize-size", &options->preprocess.resize_size, {0, kMaxPictureSide},
@@ -143,6 +227,9 @@ std::function<int()> declare_export(Args& args) {
       "in "
       "paddle.vision or as in the reference pipeline.");
   args.example("octet export --pretrained output/mobilenet_v3_small --save-inference-dir float");
+  args.example(
+      "octet export --config configs/quick_start/bisenet_optic_disc_512x512_1k.yml --model_path "
+      "output/best_model/model.pdparams --save_dir float");
   args.example("octet export --model resnet50 --pretrained resnet50 --save_inference_dir float");
   return [options] { return export_model(*options); };
 }

@@ -10,11 +10,14 @@
 #include "base/threads.h"
 #include "cli/benchmark_report.h"
 #include "cli/command.h"
+#include "cli/console.h"
+#include "cli/infer_segmentation.h"
 #include "cli/lanes.h"
 #include "cli/model_flags.h"
 #include "cli/output.h"
 #include "cli/picture_model.h"
 #include "cli/preprocess_flags.h"
+#include "cli/segmentation_model.h"
 #include "cli/stopwatch.h"
 #include "data/deploy_yaml.h"
 #include "data/image.h"
@@ -39,6 +42,12 @@ struct Options {
   std::string json, csv;  // files
   bool benchmark = false;
   int warmup = 0;
+  std::string deploy_yaml;  // of PaddleSeg's, in place of the model's folder
+  std::string save_dir = "./output";
+  // Accepted for PaddleSeg's sake.
+  bool with_argmax = false, use_trt = false, use_int8 = false, enable_mkldnn = false,
+       enable_auto_tune = false, print_detail = true;
+  std::string auto_tuned_shape_file, model_name, min_subgraph_size;
 };
 
 std::string as_text(const std::vector<Answer>& answers) {
@@ -101,11 +110,11 @@ std::vector<std::string> load_labels(const std::string& path) {
 
 class Inference {
  public:
-  explicit Inference(const Options& options)
+  Inference(const Options& options, const Config& config, Model model)
       : options_(options),
-        config_(make_config(options.runtime)),
+        config_(config),
         pool_(config_.cpu_math_library_num_threads()),
-        model_(options.model, config_, task_, pool_),
+        model_(options.model.path, std::move(model), config_, task_, pool_),
         transforms_(transforms_of(options.preprocess, options.model.path)) {
     answers_.topk = options.topk;
     if (!options.labels.empty())
@@ -256,16 +265,73 @@ class Inference {
   std::vector<Answer> all_;  // where a file is to have them
 };
 
+// The model that a deploy.yaml names, in its folder.
+void take_deploy_yaml(Options& options) {
+  const fs::path file = options.deploy_yaml;
+  if (!options.model.path.empty()) fail("give either --config, a deploy.yaml, or --model-dir");
+  if (!fs::is_regular_file(file))
+    fail("{}: no such file; --config takes the deploy.yaml of a model", file.string());
+  const DeployedFiles files = load_deployed_files(file);
+  const fs::path folder = file.parent_path().empty() ? "." : file.parent_path();
+  options.model.path = folder.string();
+  if (options.model.files.model_file.empty()) options.model.files.model_file = files.model;
+  if (options.model.files.weights_file.empty()) options.model.files.weights_file = files.params;
+  if (options.preprocess.transforms.empty()) options.preprocess.transforms = file.string();
+}
+
+int infer(Options& options) {
+  if (!options.deploy_yaml.empty()) take_deploy_yaml(options);
+  if (options.model.path.empty()) fail("--model-dir is missing: the model, or its deploy.yaml as --config");
+  if (options.use_trt || options.use_int8)
+    Console().notice(
+        "there is no TensorRT here: the model runs on octet's own kernels, in int8 if it is quantized");
+  const Config config = make_config(options.runtime);
+  Model model = Model::load(options.model.path, options.model.files);
+  if (!segments(model)) return Inference(options, config, std::move(model)).run();
+  check_segments(model, options.model.path);
+  return infer_segmentation(
+      {.path = options.model.path,
+       .model = std::move(model),
+       .config = config,
+       .transforms = transforms_of(options.preprocess, options.model.path, {}),
+       .img_path = options.img_path,
+       .save_dir = options.save_dir,
+       .batch_size = std::min(options.batch_size, options.max_batch_size.value_or(options.batch_size)),
+       .warmup = options.warmup,
+       .benchmark = options.benchmark});
+}
+
+void add_paddleseg_flags(Args& args, Options* options) {
+  args.group("PaddleSeg's deploy/python/infer.py");
+  args.add("save-dir", &options->save_dir, "DIR", "where the masks of a segmentation model go");
+  const char* kNone = "accepted for PaddleSeg's sake, without an effect";
+  args.add("with-argmax", &options->with_argmax,
+           "accepted for PaddleSeg's sake: done where the model does not");
+  args.add("use-trt", &options->use_trt, kNone);
+  args.add("use-int8", &options->use_int8, kNone);
+  args.add("enable-mkldnn", &options->enable_mkldnn, kNone);
+  args.add("enable-auto-tune", &options->enable_auto_tune, kNone);
+  args.add("auto-tuned-shape-file", &options->auto_tuned_shape_file, "FILE", kNone);
+  args.add("min-subgraph-size", &options->min_subgraph_size, "N", kNone);
+  args.add("model-name", &options->model_name, "NAME", kNone);
+  args.add("print-detail", &options->print_detail, kNone);
+}
+
 }  // namespace
 
 std::function<int()> declare_infer(Args& args) {
   auto options = std::make_shared<Options>();
   constexpr int kMaxCount = 1 << 20;
   add_model_flags(args, &options->model, "model-dir");
+  args.at("model-dir").required = false;
+  args.add("config", &options->deploy_yaml, "FILE",
+           "in place of --model-dir: a deploy.yaml, beside the model that it names")
+      .aliases = {"c"};
   add_shape_flag(args, &options->model);
   args.group("Pictures");
   args.add("img-path", &options->img_path, "FILE_OR_DIR",
-           "a JPEG, PNG, WebP or BMP picture, or a folder of pictures, which may have subfolders");
+           "a JPEG, PNG, WebP or BMP picture, or a folder of pictures, which may have subfolders")
+      .aliases = {"image-path"};
   args.add("batch-size", &options->batch_size, {1, 4096}, "how many pictures to run at a time");
   args.add("max-batch-size", &options->max_batch_size, {1, 4096}, "upper limit for --batch-size");
   add_preprocess_flags(args, &options->preprocess);
@@ -279,6 +345,13 @@ std::function<int()> declare_infer(Args& args) {
   args.add("benchmark", &options->benchmark, "at the end, print the setup and how long each stage took");
   args.add("warmup", &options->warmup, {0, kMaxCount}, "runs before timing starts");
   add_runtime_flags(args, &options->runtime);
+  args.at("threads").aliases = {"cpu-threads"};
+  args.at("precision").synonyms = {{"int8", "fp32"}};  // quantized models are int8 by themselves
+  add_paddleseg_flags(args, options.get());
+  args.note(
+      "A segmentation model writes for each picture an 8-bit palette PNG with the class of each pixel, as "
+      "large "
+      "as its output, and prints where it is.");
   args.note(
       "Prints one line for each picture and class: image_name: ./images/demo.jpg, class_id: 8, prob: "
       "0.9091972. "
@@ -288,7 +361,8 @@ std::function<int()> declare_infer(Args& args) {
   args.example("octet infer --model-dir mobilenet_v3_small_infer --img-path cat.jpg");
   args.example(
       "octet infer --model-dir resnet50 --img-path photos --batch-size 8 --topk 5 --labels imagenet.txt");
-  return [options] { return Inference(*options).run(); };
+  args.example("octet infer --config float/deploy.yaml --image_path photo.jpg --save_dir masks");
+  return [options] { return infer(*options); };
 }
 
 }  // namespace octet::cli

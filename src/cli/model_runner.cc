@@ -5,8 +5,11 @@
 namespace octet::cli {
 
 ModelRunner::ModelRunner(const ModelFlags& model, const Config& config, ThreadPool& pool)
-    : path_(model.path),
-      model_(Model::load(model.path, model.files)),
+    : ModelRunner(model.path, Model::load(model.path, model.files), config, pool) {}
+
+ModelRunner::ModelRunner(std::string path, Model model, const Config& config, ThreadPool& pool)
+    : path_(std::move(path)),
+      model_(std::move(model)),
       executable_(prepare(*model_.graph(), execute_options(config))),
       session_(executable_, pool) {}
 

@@ -12,6 +12,7 @@ namespace octet::cli {
 class ModelRunner {
  public:
   ModelRunner(const ModelFlags& model, const Config& config, ThreadPool& pool);  // `pool` must outlive it
+  ModelRunner(std::string path, Model model, const Config& config, ThreadPool& pool);
   // The same model on other threads, which can run at the same time. They share the weights.
   ModelRunner(const ModelRunner& other, ThreadPool& pool);
 

@@ -33,8 +33,9 @@ void check_answers(const ModelRunner& model, const Task& task, const Tensor& out
          model.path(), describe(output.dtype(), output.shape()), task.output, pictures);
 }
 
-PictureModel::PictureModel(const ModelFlags& model, const Config& config, const Task& task, ThreadPool& pool)
-    : ModelRunner(model, config, pool), task_(task) {
+PictureModel::PictureModel(std::string path, Model model, const Config& config, const Task& task,
+                           ThreadPool& pool)
+    : ModelRunner(std::move(path), std::move(model), config, pool), task_(task) {
   check_takes_pictures(*this, task);
 }
 

@@ -14,8 +14,7 @@ void check_answers(const ModelRunner& model, const Task& task, const Tensor& out
 // A model that takes pictures and answers what its task asks.
 class PictureModel : public ModelRunner {
  public:
-  PictureModel(const ModelFlags& model, const Config& config, const Task& task, ThreadPool& pool);
-
+  PictureModel(std::string path, Model model, const Config& config, const Task& task, ThreadPool& pool);
   // The same model on other threads, which can run at the same time.
   PictureModel(const PictureModel& other, ThreadPool& pool) : ModelRunner(other, pool), task_(other.task_) {}
 

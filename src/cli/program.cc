@@ -23,6 +23,7 @@ std::span<const Command> commands() {
       {"info", "Show what a model holds, or what this octet and CPU can do.", declare_info},
       {"run", "Run a model on arrays from .npy files.", declare_run},
       {"infer", "Classify pictures with a model.", declare_infer},
+      {"predict", "Segment pictures, with a checkpoint or a model.", declare_predict},
       {"eval", "Measure a model's accuracy, or how far two models agree.", declare_eval},
       {"ptq", "Quantize a model to int8 with a few pictures.", declare_ptq},
       {"export", "Turn a training checkpoint into a model for inference.", declare_export},
@@ -57,25 +58,48 @@ std::string program_help() {
 // The scripts of PaddlePaddle's pipeline, so that what calls `python train.py ...` can call `octet train.py
 // ...`.
 struct Script {
-  std::string_view path, command;
-};
-constexpr Script kScripts[] = {
-    {"train.py", "train"},
-    {"tools/export_model.py", "export"},
-    {"deploy/inference_python/infer.py", "infer"},
-    {"deploy/ptq_python/post_quant.py", "ptq"},
-    {"deploy/ptq_python/eval.py", "eval"},
+  std::string path, command;
+  std::vector<std::string> flags = {};  // in front of those that are given
 };
 
-std::string command_of_script(const std::string& name) {
+// The last ones are PaddleSeg's, whose versions have them in several places.
+const std::vector<Script>& scripts() {
+  static const std::vector<Script> scripts = [] {
+    std::vector<Script> result = {{"train.py", "train"},
+                                  {"tools/export_model.py", "export"},
+                                  {"deploy/inference_python/infer.py", "infer"},
+                                  {"deploy/ptq_python/post_quant.py", "ptq"},
+                                  {"deploy/ptq_python/eval.py", "eval"},
+                                  {"val.py", "eval"},
+                                  {"predict.py", "predict"},
+                                  {"export.py", "export"},
+                                  {"tools/train.py", "train"},
+                                  {"tools/val.py", "eval"},
+                                  {"tools/predict.py", "predict"},
+                                  {"tools/export.py", "export"},
+                                  {"deploy/python/infer.py", "infer"}};
+    const Script kQuant[] = {{"qat_train.py", "train", {"--qat"}},
+                             {"qat_val.py", "eval"},
+                             {"qat_export.py", "export"},
+                             {"ptq.py", "ptq", {"--output-dir", "./quant_model"}}};
+    for (const char* folder : {"slim/quant/", "deploy/slim/quant/"})
+      for (const Script& script : kQuant)
+        result.push_back({folder + script.path, script.command, script.flags});
+    return result;
+  }();
+  return scripts;
+}
+
+const Script* find_script(const std::string& name) {
   const std::string path = std::filesystem::path(name).lexically_normal().string();
-  for (const Script& script : kScripts)
-    if (script.path == path) return std::string(script.command);
-  return name;
+  for (const Script& script : scripts())
+    if (script.path == path) return &script;
+  return nullptr;
 }
 
 const Command& find_command(const std::string& given) {
-  const std::string name = command_of_script(given);
+  const Script* script = find_script(given);
+  const std::string name = script ? script->command : given;
   std::vector<std::string> names;
   for (const Command& command : commands()) {
     if (command.name == name) return command;
@@ -116,7 +140,10 @@ int run(std::span<const std::string> words) {
   }
   if (first.starts_with("-"))
     fail("unknown flag {} before the command; `octet --help` shows the usage", first);
-  return run_command(find_command(first), words.subspan(1));
+  std::vector<std::string> rest;
+  if (const Script* script = find_script(first)) rest = script->flags;
+  rest.insert(rest.end(), words.begin() + 1, words.end());
+  return run_command(find_command(first), rest);
 }
 
 void occupy_standard_streams() {

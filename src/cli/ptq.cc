@@ -15,6 +15,7 @@
 #include "cli/model_flags.h"
 #include "cli/output.h"
 #include "cli/preprocess_flags.h"
+#include "cli/segmentation_model.h"
 #include "data/deploy_yaml.h"
 #include "data/loader.h"
 #include "formats/format.h"
@@ -28,15 +29,18 @@ namespace {
 namespace fs = std::filesystem;
 
 const SaveOptions kUsual = {.model_file = "__model__", .weights_file = "__params__"};
+const SaveOptions kUsualOfSegmentation = {.model_file = "model.pdmodel", .weights_file = "model.pdiparams"};
 
 struct Options {
   ModelFlags model;
   std::string output;
   std::string format = SaveOptions().format;
   OnnxFlags onnx;
-  std::string model_name = kUsual.model_file, params_name = kUsual.weights_file;
+  std::string model_name, params_name;  // empty: the usual ones
   std::string data_dir;
   int batch_size = 10, batch_num = 10, seed = 0;
+  std::optional<int> given_batch_size, given_batch_num;
+  std::optional<train::TrainOptions> config;  // of a segmentation network; none: something else
   PreprocessFlags preprocess;
   RuntimeFlags runtime;
   QuantizeOptions quantize;
@@ -61,6 +65,15 @@ Dataset open_pictures(const std::string& data_dir) {
   return dataset.idx ? open_dataset(data_dir, "train") : dataset;
 }
 
+// Those of a config's train_dataset, in an order of chance: they may be sorted by where they were taken.
+Dataset open_training_pictures(const train::TrainOptions& config) {
+  MaskData data = config.train_masks;
+  data.needs_masks = false;
+  Dataset dataset = open_masks(data);
+  for (const std::string& note : dataset.notes) print_warning(note);
+  return dataset;
+}
+
 // Those to calibrate with, or those behind them.
 enum class Part { kCalibration, kOthers };
 
@@ -70,7 +83,8 @@ class Pictures {
   Pictures(const Options& options, const std::vector<TensorInfo>& inputs, const Transforms& transforms,
            Part part, Shard shard)
       : options_(options), shard_(shard) {
-    if (ArrayBatches::are_in(options.data_dir, inputs)) {
+    const bool is_from_config = options.data_dir.empty();
+    if (!is_from_config && ArrayBatches::are_in(options.data_dir, inputs)) {
       are_prepared_ = true;
       if (part == Part::kOthers) return;  // some of the first ones are held out
       arrays_.emplace(options.data_dir, inputs, options.batch_size);
@@ -82,13 +96,15 @@ class Pictures {
           "{}: pictures are for a model with one float32 input, this one has {}; give .npz files with an "
           "array for each",
           options.model.path, inputs.size());
-    Dataset dataset = open_pictures(options.data_dir);
+    Dataset dataset =
+        is_from_config ? open_training_pictures(*options.config) : open_pictures(options.data_dir);
     // Pictures of different sizes share no batch, so how batches fall is known only to who has read them all.
     reads_all_ = shard.size > 1 && !gives_one_size(transforms);
     // A folder is sorted by class, and a few batches of it would be of one class only. A list or an array has
     // the order that someone gave it.
-    bool shuffled =
-        options.seed >= 0 && fs::is_directory(options.data_dir) && dataset.entries.front().row < 0;
+    const bool shuffled =
+        options.seed >= 0 &&
+        (is_from_config || (fs::is_directory(options.data_dir) && dataset.entries.front().row < 0));
     if (shuffled) shuffle(dataset.entries);
     found_ = std::ssize(dataset.entries);
     are_prepared_ = dataset.is_array(dataset.entries.front());
@@ -293,10 +309,16 @@ int run(Options& options) {
   // Batches come and go in several threads. From their heaps, little of that memory would come back.
   mallopt(M_MMAP_THRESHOLD, 4 << 20);
   if (options.output.empty()) fail("--output_dir is missing: where should the int8 model go?");
+  const SaveOptions& usual = options.config ? kUsualOfSegmentation : kUsual;
+  if (options.model_name.empty()) options.model_name = usual.model_file;
+  if (options.params_name.empty()) options.params_name = usual.weights_file;
   take_file_name(&options.output, &options.format, &options.model_name);
-  SaveOptions save = saved_files(options.format, options.model_name, options.params_name, kUsual);
+  SaveOptions save = saved_files(options.format, options.model_name, options.params_name, usual);
   save.opset = options.onnx.opset;
   save.target = options.onnx.target;
+  // Pictures of different sizes share no batch, and those of segmentation are large.
+  options.batch_size = options.given_batch_size.value_or(options.config ? 1 : options.batch_size);
+  options.batch_num = options.given_batch_num.value_or(options.config ? 100 : options.batch_num);
   check_writable(options.output);
   if (!options.quantize.save_stats.empty())
     check_writable(fs::path(options.quantize.save_stats).parent_path());
@@ -320,11 +342,17 @@ int run(Options& options) {
   quantize_options.threads = config.cpu_math_library_num_threads();
   quantize_options.batch_num = 0;  // all that there is: pictures are counted, not batches
 
-  Model model = Model::load(options.model.path, options.model.files);
-  Transforms transforms = transforms_of(options.preprocess, options.model.path);
+  if (options.config) {
+    fetch_model(options.model.path);
+    if (options.data_dir.empty()) fetch_data(*options.config);
+  }
+  Model model = options.config ? load_segmentation_model(*options.config, options.model)
+                               : Model::load(options.model.path, options.model.files);
+  Transforms transforms = transforms_of(options.preprocess, options.model.path,
+                                        options.config ? options.config->val_transforms : Transforms());
   std::unique_ptr<Pictures> pictures, others;
   if (quantize_options.load_stats.empty()) {
-    if (options.data_dir.empty())
+    if (options.data_dir.empty() && !options.config)
       fail("--data_dir is missing: a folder of pictures, a list of them, or .npy or .npz batches");
     const Shard shard{comm->rank(), comm->size()};
     pictures = std::make_unique<Pictures>(options, model.inputs(), transforms, Part::kCalibration, shard);
@@ -363,7 +391,8 @@ int run(Options& options) {
   if (!quantized) return 0;  // the first process has it
   if (pictures && !pictures->are_arrays() && pictures->asked_for() > pictures->found())
     print_warning(fmt::format("--batch_num {} of {}: {} pictures were asked for, {} has {}",
-                              options.batch_num, options.batch_size, pictures->asked_for(), options.data_dir,
+                              options.batch_num, options.batch_size, pictures->asked_for(),
+                              options.data_dir.empty() ? "train_dataset" : options.data_dir,
                               pictures->found()));
 
   // What was done to the pictures that the statistics are of.
@@ -379,12 +408,19 @@ int run(Options& options) {
                     "`octet infer` need --resize-size, --crop-size, --mean and --std",
                     (fs::path(options.output) / "deploy.yaml").string()));
 
+  std::optional<DeployedForm> form;
+  if (options.config) {
+    // Calibration may look at pictures otherwise than the deployed model will.
+    transforms = load_deploy_yaml(options.model.path).value_or(deployed_transforms(*options.config));
+    form = deployed_form(*options.config, *quantized->graph());
+  }
+
   fs::path folder(options.output);
   make_directory(folder);
   AtomicFiles files;
   add_model(files, *quantized->graph(), folder, save);
   files.add(folder / "deploy.yaml", write_deploy_yaml(transforms, save.model_file, save.weights_file,
-                                                      load_class_names(options.model.path)));
+                                                      load_class_names(options.model.path), form));
   constexpr auto kReplace = nlohmann::json::error_handler_t::replace;  // names may hold anything
   files.add(folder / "ptq_report.json", to_json(report, options).dump(1, ' ', false, kReplace) + "\n");
   files.commit();
@@ -411,14 +447,17 @@ std::function<int()> declare_ptq(Args& args) {
   QuantizeOptions& q = options->quantize;
   constexpr int kMany = 1 << 20;
   add_model_flags(args, &options->model, "model-path");
+  add_segmentation_config(args, &options->config);
   add_shape_flag(args, &options->model);
   args.group("Output");
   args.add("output-dir", &options->output, "DIR", "where the int8 model goes").aliases = {
       "quantize-model-path"};
   add_format_flag(args, &options->format);
   add_onnx_flags(args, &options->onnx);
-  args.add("save-model-filename", &options->model_name, "NAME", "file name of its program");
-  args.add("save-params-filename", &options->params_name, "NAME", "file name of its parameters");
+  args.add("save-model-filename", &options->model_name, "NAME", "file name of its program").default_text =
+      "__model__; with --config: model.pdmodel";
+  args.add("save-params-filename", &options->params_name, "NAME", "file name of its parameters")
+      .default_text = "__params__; with --config: model.pdiparams";
   args.add(
       "onnx-format", &q.onnx_format,
       "write quantize_linear/dequantize_linear and int8 weights; False: Paddle's older fake_quantize ops");
@@ -428,9 +467,13 @@ std::function<int()> declare_ptq(Args& args) {
            "array for "
            "each input")
       .aliases = {"data-path"};
-  args.add("batch-size", &options->batch_size, {1, 4096}, "pictures per batch");
-  args.add("batch-num", &options->batch_num, {0, kMany}, "calibrate on N x --batch-size pictures; 0: on all")
-      .aliases = {"batch-nums"};
+  args.at("data-dir").default_text = "with --config: its train_dataset, of which masks are not needed";
+  args.add("batch-size", &options->given_batch_size, {1, 4096}, "pictures per batch").default_text =
+      "10; with --config: 1";
+  Flag& batches = args.add("batch-num", &options->given_batch_num, {0, kMany},
+                           "calibrate on N x --batch-size pictures; 0: on all");
+  batches.aliases = {"batch-nums"};
+  batches.default_text = "10; with --config: 100";
   args.add("seed", &options->seed, {-1, kMany},
            "seed for choosing pictures from a folder; -1: take the first ones");
   add_preprocess_flags(args, &options->preprocess);
@@ -487,6 +530,10 @@ std::function<int()> declare_ptq(Args& args) {
       "every layer. "
       "A picture that can't be read is skipped with a warning.");
   args.example("octet ptq --model-path mobilenet_v3_small_infer --data-dir ILSVRC2012 --output-dir int8");
+  args.example(
+      "octet ptq --config configs/quick_start/bisenet_optic_disc_512x512_1k.yml --model_path float "
+      "--output_dir "
+      "int8");
   args.example(
       "octet ptq --model-path resnet50 --data-dir photos --output-dir int8 --algo KL --batch-num 32");
   return [options] { return run(*options); };

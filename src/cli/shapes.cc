@@ -4,6 +4,7 @@
 #include <charconv>
 
 #include "base/error.h"
+#include "cli/args.h"
 
 namespace octet::cli {
 
@@ -34,6 +35,24 @@ std::optional<NamedShape> find_shape(const std::string& word) {
   }
   element_count(result.shape);
   return result;
+}
+
+Shape parse_input_shape(const std::vector<std::string>& words) {
+  Shape shape;
+  for (const std::string& word : words) {
+    const std::size_t equals = word.rfind('=');
+    for (const std::string& part :
+         split(word.substr(equals == std::string::npos ? 0 : equals + 1), "x, []")) {
+      std::int64_t size = 0;
+      const auto [end, error] = std::from_chars(part.data(), part.data() + part.size(), size);
+      if (error != std::errc() || end != part.data() + part.size() || size == 0 || size < kUnknown)
+        fail("--input {}: not a shape such as 1x3x512x1024", fmt::join(words, " "));
+      shape.push_back(size);
+    }
+  }
+  if (!words.empty() && shape.size() != 4)
+    fail("--input {}: a batch of pictures has four sizes, such as 1x3x512x1024", fmt::join(words, " "));
+  return shape;
 }
 
 NamedShape parse_shape(const std::string& word) {

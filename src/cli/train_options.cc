@@ -207,6 +207,7 @@ train::TrainOptions load_config(const std::string& file, const std::vector<std::
   Args args("train", "");
   add_train_flags(args, &flags);
   load_recipe(args, file, opts);
+  if (!args.at("model").in_recipe) fail("{}: the config has no `model` with a `type`", file);
   take_lists_for_flags(&flags);
   return options_of(flags);
 }

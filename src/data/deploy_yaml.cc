@@ -76,12 +76,44 @@ std::vector<std::string> load_class_names(const fs::path& model) {
   return read_class_names(read_text(path, kMaxBytes), path.string());
 }
 
+DeployedFiles read_deployed_files(std::string_view text, const std::string& name) {
+  return parsed(text, name, [&](const YAML::Node& root) {
+    const YAML::Node deploy = root.IsMap() ? root["Deploy"] : YAML::Node(YAML::NodeType::Undefined);
+    if (!deploy || !deploy.IsMap())
+      fail_at(name, root, "expected a section 'Deploy:' with `model:` and `params:`");
+    const auto file = [&](const char* key) {
+      const YAML::Node node = deploy[key];
+      if (!node || node.IsNull()) return std::string();
+      if (!node.IsScalar()) fail_at(name, node, fmt::format("{} needs the name of a file", key));
+      return node.Scalar();
+    };
+    return DeployedFiles{file("model"), file("params")};
+  });
+}
+
+DeployedFiles load_deployed_files(const fs::path& deploy_yaml) {
+  return read_deployed_files(read_text(deploy_yaml, kMaxBytes), deploy_yaml.string());
+}
+
 std::string write_deploy_yaml(const Transforms& transforms, const std::string& model_filename,
-                              const std::string& params_filename,
-                              const std::vector<std::string>& class_names) {
+                              const std::string& params_filename, const std::vector<std::string>& class_names,
+                              const std::optional<DeployedForm>& form) {
   YAML::Emitter out;
   out << YAML::BeginMap << YAML::Key << "Deploy" << YAML::Value << YAML::BeginMap;
+  if (form) {
+    out << YAML::Key << "input_shape" << YAML::Value << YAML::BeginSeq;
+    for (std::int64_t size : form->input_shape) {
+      if (size < 0)
+        out << YAML::Null;
+      else
+        out << size;
+    }
+    out << YAML::EndSeq;
+  }
   if (!model_filename.empty()) out << YAML::Key << "model" << YAML::Value << model_filename;
+  if (form)
+    out << YAML::Key << "output_dtype" << YAML::Value << form->output_dtype << YAML::Key << "output_op"
+        << YAML::Value << form->output_op;
   if (!params_filename.empty()) out << YAML::Key << "params" << YAML::Value << params_filename;
   if (!transforms.empty()) {
     check_transforms(transforms);

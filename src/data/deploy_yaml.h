@@ -23,10 +23,24 @@ std::optional<Transforms> read_deploy_yaml(std::string_view text, const std::str
 std::vector<std::string> load_class_names(const std::filesystem::path& model);
 std::vector<std::string> read_class_names(std::string_view text, const std::string& name);
 
+// What PaddleSeg says of a model from its version 2.7 on.
+struct DeployedForm {
+  std::vector<std::int64_t> input_shape;  // -1: any
+  std::string output_dtype, output_op;    // "int32", "argmax"
+};
+
+// The files that make the model, as a deploy.yaml names them: paths beside it; empty: it does not.
+struct DeployedFiles {
+  std::string model, params;
+};
+DeployedFiles read_deployed_files(std::string_view text, const std::string& name);
+DeployedFiles load_deployed_files(const std::filesystem::path& deploy_yaml);
+
 // The text of the file; without transforms it says nothing of them. The names of the model's files and of its
 // classes are recorded in it when they are given.
 std::string write_deploy_yaml(const Transforms& transforms, const std::string& model_filename = "",
                               const std::string& params_filename = "",
-                              const std::vector<std::string>& class_names = {});
+                              const std::vector<std::string>& class_names = {},
+                              const std::optional<DeployedForm>& form = {});
 
 }  // namespace octet

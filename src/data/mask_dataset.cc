@@ -69,12 +69,16 @@ Dataset open_cityscapes(const MaskData& data) {
   const fs::path root = data.root;
   const fs::path picture_folder = root / "leftImg8bit" / data.mode, mask_folder = root / "gtFine" / data.mode;
   const auto pictures = files_by_name(picture_folder, kPicture);
-  auto masks = files_by_name(mask_folder, kMask);
   if (pictures.empty()) fail("{}: no pictures CITY/*{} in this folder", picture_folder.string(), kPicture);
+  Dataset dataset;
+  if (!data.needs_masks) {
+    for (const auto& [name, picture] : pictures) dataset.entries.push_back({.path = picture});
+    return dataset;
+  }
+  auto masks = files_by_name(mask_folder, kMask);
   if (masks.empty())
     fail("{}: no masks CITY/*{} in this folder; cityscapesScripts' createTrainIdLabelImgs makes them",
          mask_folder.string(), kMask);
-  Dataset dataset;
   for (const auto& [name, picture] : pictures) {
     const auto mask = masks.find(name);
     if (mask == masks.end())
@@ -154,13 +158,13 @@ Dataset read_mask_list(std::string_view text, const std::string& name, const Mas
   Dataset dataset;
   for (const Line& line : lines_of(text, name)) {
     const std::vector<std::string_view> fields = fields_of(line.text, data.separator);
-    const bool is_alone = fields.size() == 1 && data.mode == "test";
+    const bool is_alone = fields.size() == 1 && (data.mode == "test" || !data.needs_masks);
     if (fields.size() != 2 && !is_alone)
       fail("{}: {} words in this line, where the separator is {}; it must be `{}`", line.where, fields.size(),
            data.separator.empty() ? "white space" : "'" + printable(data.separator) + "'", printable(form));
     Entry entry{.path = file_of(fields[0], data, line.where)};
-    if (!is_alone) entry.mask = file_of(fields[1], data, line.where);
-    if (!dataset.entries.empty() && dataset.has_masks() != !is_alone)
+    if (!is_alone && data.needs_masks) entry.mask = file_of(fields[1], data, line.where);
+    if (data.needs_masks && !dataset.entries.empty() && dataset.has_masks() != !is_alone)
       fail("{}: {} a mask, unlike the lines before", line.where, is_alone ? "lacks" : "has");
     dataset.entries.push_back(std::move(entry));
   }

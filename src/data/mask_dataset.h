@@ -17,6 +17,8 @@ struct MaskData {
   int num_classes = 0;          // 0: what the type has
   int ignore_index = 255;       // the class of pixels that don't count; load() makes Mask::kIgnored of it
 
+  bool needs_masks = true;  // false: pictures alone, whether there are masks or not
+
   bool operator==(const MaskData&) const = default;
 };
 

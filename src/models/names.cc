@@ -206,7 +206,8 @@ std::map<std::string, std::string> paddle_vision_names(const Graph& graph, std::
 fs::path find_checkpoint(const fs::path& path) {
   std::error_code error;
   if (fs::is_directory(path, error)) {
-    for (const char* name : {"best.pdparams", "latest.pdparams"})
+    for (const char* name :
+         {"best.pdparams", "latest.pdparams", "model.pdparams", "best_model/model.pdparams"})
       if (file_exists(path / name)) return path / name;
     std::vector<fs::path> found;
     for (const fs::directory_entry& entry : fs::directory_iterator(path, error))

@@ -21,8 +21,8 @@ enum class Naming : std::uint8_t { kReference, kPaddleVision };
 std::map<std::string, std::string> paddle_vision_names(const Graph& graph, std::string_view model);
 
 // The file that a user means by the path of a checkpoint: a file; one without its ending .pdparams; or a
-// directory, where it is best.pdparams, else latest.pdparams, else the only *.pdparams. An Error that says
-// what was looked for.
+// directory, where it is best.pdparams, else latest.pdparams, model.pdparams or best_model/model.pdparams,
+// else the only *.pdparams. An Error that says what was looked for.
 std::filesystem::path find_checkpoint(const std::filesystem::path& path);
 
 // For how many classes the checkpoint was trained; an Error that starts with `source` when it has no last

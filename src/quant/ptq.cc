@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "graph/op_table.h"
+#include "passes/scores.h"
 #include "quant/adaround.h"
 #include "quant/bias_correction.h"
 #include "quant/equalize.h"
@@ -86,6 +87,7 @@ class Ptq {
     check_weights_are_finite(graph_);
     if (options.fold_batch_norm) fold_batch_norms_in_file(graph_);
     infer_shapes(graph_);
+    answers_ = take_answer_ops(graph_);
   }
 
   std::optional<Model> run(QuantizeReport* report) {
@@ -113,7 +115,11 @@ class Ptq {
       if (has_others_) report->judged_on = JudgedOn::kOthers;
       if (best.equalization == Equalization::kOutliers) report->equalized = best.equalized;
       report->preprocessing = preprocessing;
+      if (answers_.outputs.size() == report->outputs.size())  // people know the names of the answers
+        for (std::size_t i = 0; i < report->outputs.size(); ++i)
+          report->outputs[i].name = graph_.value(answers_.outputs[i]).name;
     }
+    put_back(quantized, answers_);
     return Model(std::make_shared<const Graph>(std::move(quantized)));
   }
 
@@ -280,7 +286,8 @@ class Ptq {
   const ThresholdMethod* method_;  // null: auto
   const Batches &batches_, &others_;
   ThreadPool pool_;
-  Graph graph_;
+  Graph graph_;        // without what makes answers of its scores, by which quantization is judged,
+  AnswerOps answers_;  // which is this
   HeldOut held_out_{kSampleSize};
   bool has_others_ = false;  // held_out_ has pictures that are not among those to calibrate with
 };

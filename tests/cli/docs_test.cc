@@ -6,7 +6,7 @@
 
 #include "support/paths.h"
 #include "support/run_program.h"
-#include "support/sandbox.h"
+#include "support/segmentation_box.h"
 
 // The pages of docs/commands/ are true: their examples do what they show, and every flag is described.
 namespace octet {
@@ -54,7 +54,7 @@ class CommandPage : public testing::TestWithParam<const char*> {
 };
 
 TEST_P(CommandPage, ExamplesDoWhatTheyShow) {
-  Sandbox box;
+  SegmentationBox box;
   std::vector<Example> examples = examples_of(page());
   ASSERT_FALSE(examples.empty());
   for (const Example& example : examples) {
@@ -76,8 +76,9 @@ TEST_P(CommandPage, EveryFlagIsDescribed) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, CommandPage,
-                         testing::Values("train", "info", "run", "infer", "eval", "ptq", "qat", "export",
-                                         "convert", "bench", "compare", "launch", "tipc", "completion"),
+                         testing::Values("train", "info", "run", "infer", "predict", "eval", "ptq", "qat",
+                                         "export", "convert", "bench", "compare", "launch", "tipc",
+                                         "completion"),
                          [](const auto& info) { return std::string(info.param); });
 
 TEST(DocsTest, PatternsMatchWhatTheyShould) {
