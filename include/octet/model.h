@@ -22,8 +22,8 @@ struct TensorInfo {
 struct LoadOptions {
   std::string model_file = {};    // in the directory
   std::string weights_file = {};  // beside the model's, or an absolute path
-  // By the name of an input (without a name: the first), what to take in place of the shape that the file declares: files may declare none, or
-  // one that no longer holds.
+  // By the name of an input (without a name: the first), what to take in place of the shape that the file
+  // declares: files may declare none, or one that no longer holds.
   std::map<std::string, std::vector<std::int64_t>> input_shapes = {};
 };
 
@@ -31,8 +31,8 @@ struct LoadOptions {
 struct SaveOptions {
   std::string format = "paddle";
   std::string model_file = {}, weights_file = {};
-  // Of ONNX: the opset (0: that of an unchanged file, else 17), and for which runtimes the quantized form is made:
-  // cpu (ONNX Runtime, OpenVINO), tensorrt, or common, which all of them take.
+  // Of ONNX: the opset (0: that of an unchanged file, else 17), and for which runtimes the quantized form is
+  // made: cpu (ONNX Runtime, OpenVINO), tensorrt, or common, which all of them take.
   int opset = 0;
   std::string target = "cpu";
 };

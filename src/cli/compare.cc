@@ -216,7 +216,7 @@ std::function<int()> declare_compare(Args& args) {
            "model, for --baseline-isa");
   args.group("Arrays");
   Flag& input = args.add("input", &options->inputs, "[NAME=]FILE",
-           "an .npy file for the tensor NAME; without NAME the model's inputs, in their order");
+                         "an .npy file for the tensor NAME; without NAME the model's inputs, in their order");
   take_shapes(input, &options->model);
   args.group("Comparison");
   args.add(

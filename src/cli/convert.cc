@@ -51,7 +51,8 @@ bool copy_deploy_yaml(AtomicFiles& files, const ModelPaths& from, const ModelPat
     std::size_t end = std::min(text.find('\n', at), text.size());
     std::string line = text.substr(at, end - at);
     line = rename_in_line(line, "model", from.model.filename(), to.model.filename());
-    const std::string renamed = rename_in_line(line, "params", from.weights.filename(), to.weights.filename());
+    const std::string renamed =
+        rename_in_line(line, "params", from.weights.filename(), to.weights.filename());
     const bool gone = renamed != line && to.weights.empty();  // the parameters are in the model's file
     if (!gone) result += renamed;
     if (!gone && end < text.size()) result += '\n';

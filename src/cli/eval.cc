@@ -348,9 +348,10 @@ std::function<int()> declare_eval(Args& args) {
       "a folder with one folder per class, a folder with val_list.txt or val, a list of `path label` "
       "lines, arrays (.npy) with a labels.npy, or .npz files with an array for each input");
   data.aliases = {"data-path"};
-  Flag& input = args.add("input", &options->inputs, "[NAME=]FILE",
-           "with --baseline, in place of --data-dir: an .npy file for the input NAME, or for the inputs in "
-           "their order");
+  Flag& input = args.add(
+      "input", &options->inputs, "[NAME=]FILE",
+      "with --baseline, in place of --data-dir: an .npy file for the input NAME, or for the inputs in "
+      "their order");
   take_shapes(input, &options->model);
   args.add("batch-size", &options->batch_size, {1, 4096}, "how many pictures to run at a time");
   args.add("batch-num", &options->batch_num, {1, 1 << 30}, "stop after this many batches' worth of pictures")

@@ -98,8 +98,9 @@ int export_model(const Options& options) {
   files.add(directory / "deploy.yaml", write_deploy_yaml(transforms, program, params, class_names));
   files.commit();
   for (const std::string& name : {program, params, std::string("deploy.yaml")})
-    if (!name.empty()) say("wrote {} ({})\n", printable((directory / name).string()),
-        format_bytes(fs::file_size(directory / name)));
+    if (!name.empty())
+      say("wrote {} ({})\n", printable((directory / name).string()),
+          format_bytes(fs::file_size(directory / name)));
   return 0;
 }
 

@@ -177,7 +177,7 @@ std::function<int()> declare_info(Args& args) {
   args.add("plan", &options->plan, "print what a run does: steps, kernels, memory");
   args.add("json", &options->json, "print JSON");
   Flag& input = args.add("input", &options->inputs, "[NAME=]SHAPE",
-           "the shape of an input, as 1x3x224x224, in place of what the model declares");
+                         "the shape of an input, as 1x3x224x224, in place of what the model declares");
   take_shapes(input, &options->model, true);
   add_runtime_flags(args, &options->runtime);
   args.note("Without a model: the version, what the CPU has, and the names for --isa.");

@@ -21,8 +21,8 @@ struct ModelFlags {
 void add_file_flags(Args& args, ModelFlags* flags);
 void add_model_flags(Args& args, ModelFlags* flags, const std::string& name = "model");
 
-// `--input [NAME=]SHAPE`: what to take in place of the shape that the file declares. take_shapes teaches it to the
-// flag of a command that takes files there, too, or (`also`) shapes for another purpose.
+// `--input [NAME=]SHAPE`: what to take in place of the shape that the file declares. take_shapes teaches it
+// to the flag of a command that takes files there, too, or (`also`) shapes for another purpose.
 void add_shape_flag(Args& args, ModelFlags* flags);
 void take_shapes(Flag& flag, ModelFlags* flags, bool also = false);
 

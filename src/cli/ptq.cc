@@ -398,10 +398,9 @@ int run(Options& options) {
     names.push_back(names.empty() ? (folder / name).string() : name);
   }
   const std::size_t skipped = pictures ? pictures->broken().size() : 0;
-  say("{}: {:.2f} MB, calibrated on {} pictures{}, {}; all layers are in {}\n", fmt::join(names, " + "), bytes / 1e6,
-      report.samples,
-      skipped > 0 ? fmt::format(" ({} skipped: can't be read)", skipped) : "", judged_on(report),
-      (folder / "ptq_report.json").string());
+  say("{}: {:.2f} MB, calibrated on {} pictures{}, {}; all layers are in {}\n", fmt::join(names, " + "),
+      bytes / 1e6, report.samples, skipped > 0 ? fmt::format(" ({} skipped: can't be read)", skipped) : "",
+      judged_on(report), (folder / "ptq_report.json").string());
   return 0;
 }
 

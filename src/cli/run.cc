@@ -88,7 +88,7 @@ std::function<int()> declare_run(Args& args) {
   add_model_flags(args, &options->model);
   args.group("Arrays");
   Flag& input = args.add("input", &options->inputs, "[NAME=]FILE",
-           "an .npy file for the tensor NAME; without NAME the model's inputs, in their order");
+                         "an .npy file for the tensor NAME; without NAME the model's inputs, in their order");
   take_shapes(input, &options->model);
   args.add("output", &options->outputs, "[NAME=]FILE",
            "the .npy file to write the tensor NAME to; without NAME the model's outputs, in their order. "

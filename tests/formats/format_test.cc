@@ -113,7 +113,8 @@ TEST(Formats, SaysWhatAnUnknownFileLooksLike) {
 TEST(Formats, OnnxModelsAreRecognised) {
   TempDir dir;
   save_model(small_network(), dir.path(), {.format = "onnx"});
-  for (const char* path : {"", "model.onnx", "model"}) EXPECT_EQ(find_model(dir.path() / path).model, dir / "model.onnx");
+  for (const char* path : {"", "model.onnx", "model"})
+    EXPECT_EQ(find_model(dir.path() / path).model, dir / "model.onnx");
   const std::string bytes = read_file(dir / "model.onnx");
   for (const char* name : {"net", "net.pdmodel", "net.bin"}) {
     write_file(dir / name, bytes);

@@ -34,7 +34,8 @@ int main() {
       run(line.substr(0, tab), line.substr(tab + 1), pool);
       std::puts("ok");
     } catch (const octet::Error& error) {
-      fmt::print("{}error: {}\n", error.kind() == octet::Error::Kind::kInternal ? "internal " : "", error.what());
+      fmt::print("{}error: {}\n", error.kind() == octet::Error::Kind::kInternal ? "internal " : "",
+                 error.what());
     }
     std::fflush(stdout);
   }

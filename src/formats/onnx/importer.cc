@@ -18,7 +18,8 @@ const Shape& no_shape() {
 }
 
 std::string foreign_op(const NodeProto& node) {
-  return node.domain.empty() ? fmt::format("onnx:{}", node.type) : fmt::format("onnx:{}.{}", node.domain, node.type);
+  return node.domain.empty() ? fmt::format("onnx:{}", node.type)
+                             : fmt::format("onnx:{}.{}", node.domain, node.type);
 }
 
 std::string first_output(const NodeProto& node) {
@@ -141,7 +142,8 @@ const Tensor* Importer::elements_of(ValueId id, bool constants_only) const {
   return constants_only ? nullptr : known(id).tensor;
 }
 
-// The node's outputs, if all of its inputs are known, it is cheap, and they have no more than `limit` elements.
+// The node's outputs, if all of its inputs are known, it is cheap, and they have no more than `limit`
+// elements.
 bool Importer::compute(const Node& node, const std::vector<ValueInfo>& infos, std::int64_t limit,
                        bool constants_only, std::vector<Tensor>& results) const {
   const OpSpec& spec = spec_of(node);
@@ -254,7 +256,8 @@ void Importer::add_inputs(const GraphProto& graph, Scope& scope) {
     DType dtype = DType::kFloat32;
     if (input.name.empty()) fail("an input has no name");
     if (input.kind != "tensor") fail("input {} is a {}; octet takes tensors", input.name, input.kind);
-    if (!graph_dtype(input.type, &dtype)) fail("input {} is {}, which octet does not hold", input.name, name_of(input.type));
+    if (!graph_dtype(input.type, &dtype))
+      fail("input {} is {}, which octet does not hold", input.name, name_of(input.type));
     ValueId id = add_value(unique(std::string(input.name)));
     declare(id, input);
     graph_.value(id).dtype = dtype;
@@ -310,10 +313,12 @@ bool Importer::inline_branch(const NodeProto& node, Scope& scope, int depth) {
               .function = scope.function};
   add_initializers(graph, inner);
   read_nodes(graph.nodes, inner, depth + 1);
-  if (graph.outputs.size() < node.outputs.size()) fail("a branch of {} has too few outputs", first_output(node));
+  if (graph.outputs.size() < node.outputs.size())
+    fail("a branch of {} has too few outputs", first_output(node));
   for (std::size_t i = 0; i < node.outputs.size(); ++i) {
     ValueId id = inner.find(graph.outputs[i].name);
-    if (id == kNoValue) fail("a branch of {} does not make its output {}", first_output(node), graph.outputs[i].name);
+    if (id == kNoValue)
+      fail("a branch of {} does not make its output {}", first_output(node), graph.outputs[i].name);
     define(node.outputs[i], id, scope);
   }
   return true;
@@ -335,12 +340,14 @@ bool Importer::call_function(const NodeProto& node, Scope& scope, std::span<cons
   for (std::size_t i = 0; i < function->inputs.size(); ++i) {
     const bool absent = i >= node.inputs.size() || node.inputs[i].empty();
     ValueId id = absent ? kNoValue : scope.find(node.inputs[i]);
-    if (!absent && id == kNoValue) fail("{}: \"{}\" is used before anything defines it", node.type, node.inputs[i]);
+    if (!absent && id == kNoValue)
+      fail("{}: \"{}\" is used before anything defines it", node.type, node.inputs[i]);
     inner.values[function->inputs[i]] = id;
   }
   read_nodes(function->nodes, inner, depth + 1);
   for (std::size_t i = 0; i < node.outputs.size(); ++i) {
-    if (i >= function->outputs.size()) fail("function {} has {} outputs", node.type, function->outputs.size());
+    if (i >= function->outputs.size())
+      fail("function {} has {} outputs", node.type, function->outputs.size());
     ValueId id = inner.find(function->outputs[i]);
     if (id == kNoValue && !node.outputs[i].empty())
       fail("function {} does not make its output {}", node.type, function->outputs[i]);
@@ -359,13 +366,15 @@ void Importer::keep_foreign(const NodeProto& node, Scope& scope, std::span<const
     find_captured(parse_graph(attribute.graph), 0, captured);
     for (std::string_view name : captured) {
       ValueId id = scope.find(name);
-      if (id == kNoValue || std::find(foreign.captured.begin(), foreign.captured.end(), name) != foreign.captured.end())
+      if (id == kNoValue ||
+          std::find(foreign.captured.begin(), foreign.captured.end(), name) != foreign.captured.end())
         continue;
       foreign.captured.emplace_back(name);
       inputs.push_back(id);
     }
   }
-  Node kept{.op = foreign_op(node), .inputs = std::move(inputs), .outputs = {}, .attrs = {{"reason", reason}}};
+  Node kept{
+      .op = foreign_op(node), .inputs = std::move(inputs), .outputs = {}, .attrs = {{"reason", reason}}};
   kept.source = static_cast<int>(source_.foreign.size());
   source_.foreign.push_back(std::move(foreign));
   for (std::string_view name : node.outputs) {
@@ -426,7 +435,8 @@ void Importer::read_with_row(const NodeProto& node, Scope& scope, std::span<cons
 }
 
 void Importer::read_node(const NodeProto& node, Scope& scope, int depth) {
-  if (nodes_left_-- == 0) fail("its functions and branches unfold to more nodes than a file of its size may have");
+  if (nodes_left_-- == 0)
+    fail("its functions and branches unfold to more nodes than a file of its size may have");
   base_name_ = first_output(node);
   if (node.type == "If" && node.domain.empty() && inline_branch(node, scope, depth)) return;
   const std::vector<AttributeProto> attributes = bound_attributes(node, scope);

@@ -17,8 +17,8 @@
 namespace octet::onnx {
 
 // Makes a graph of a model, node by node. What is computed from constants alone is computed here, since ONNX
-// spells weights, axes and shapes as nodes; shapes are inferred on the way, since what a node means can depend on
-// the rank of its input.
+// spells weights, axes and shapes as nodes; shapes are inferred on the way, since what a node means can
+// depend on the rank of its input.
 class Importer {
  public:
   Importer(OnnxSource& source, const LoadOptions& options) : source_(source), options_(options) {}
@@ -53,7 +53,8 @@ class Importer {
   void read_nodes(const std::vector<NodeProto>& nodes, Scope& scope, int depth);
   void read_node(const NodeProto& node, Scope& scope, int depth);
   bool inline_branch(const NodeProto& node, Scope& scope, int depth);
-  bool call_function(const NodeProto& node, Scope& scope, std::span<const AttributeProto> attributes, int depth);
+  bool call_function(const NodeProto& node, Scope& scope, std::span<const AttributeProto> attributes,
+                     int depth);
   void read_with_row(const NodeProto& node, Scope& scope, std::span<const AttributeProto> attributes,
                      std::vector<ValueId> inputs);
   void keep_foreign(const NodeProto& node, Scope& scope, std::span<const AttributeProto> attributes,
@@ -65,7 +66,8 @@ class Importer {
   ValueId add_value(std::string name);
   ValueId add_constant(std::string name, Tensor tensor);
   std::string unique(std::string name);
-  std::vector<ValueId> emit(const std::string& op, std::vector<ValueId> inputs, Attrs attrs, std::size_t outputs);
+  std::vector<ValueId> emit(const std::string& op, std::vector<ValueId> inputs, Attrs attrs,
+                            std::size_t outputs);
   bool infer(const Node& node, std::vector<ValueInfo>& outputs) const;
   bool compute(const Node& node, const std::vector<ValueInfo>& infos, std::int64_t limit, bool constants_only,
                std::vector<Tensor>& results) const;
@@ -76,12 +78,12 @@ class Importer {
   OnnxSource& source_;
   const LoadOptions& options_;
   Graph graph_;
-  std::vector<Known> known_;                // one a value
-  std::deque<Tensor> tensors_;              // what Known::tensor points to
-  std::unordered_set<std::string> names_;   // of values
+  std::vector<Known> known_;               // one a value
+  std::deque<Tensor> tensors_;             // what Known::tensor points to
+  std::unordered_set<std::string> names_;  // of values
   std::unordered_map<std::string_view, const ValueProto*> declared_;
-  std::string base_name_;                   // of what the current node makes
-  std::size_t made_bytes_ = 0;              // by folding constants
+  std::string base_name_;       // of what the current node makes
+  std::size_t made_bytes_ = 0;  // by folding constants
   std::size_t nodes_left_ = 0;
 };
 

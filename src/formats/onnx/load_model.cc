@@ -11,7 +11,8 @@ void check_versions(const ModelProto& model, std::int64_t opset) {
   if (model.ir_version < kOldestIr || model.ir_version > kNewestIr)
     fail("its IR version is {}, octet reads {} to {}", model.ir_version, kOldestIr, kNewestIr);
   if (opset < kOldestOpset || opset > kNewestOpset)
-    fail("its opset is {}, octet reads {} to {}; onnx.version_converter changes it", opset, kOldestOpset, kNewestOpset);
+    fail("its opset is {}, octet reads {} to {}; onnx.version_converter changes it", opset, kOldestOpset,
+         kNewestOpset);
 }
 
 }  // namespace

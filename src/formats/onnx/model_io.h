@@ -10,6 +10,7 @@ constexpr std::int64_t kOldestIr = 3, kNewestIr = 14;
 Graph load_model(const ModelPaths& paths, const LoadOptions& options = {});
 
 // What did not change since load_model is written as it was read, byte for byte.
-void add_model(AtomicFiles& files, const Graph& graph, const ModelPaths& paths, const SaveOptions& options = {});
+void add_model(AtomicFiles& files, const Graph& graph, const ModelPaths& paths,
+               const SaveOptions& options = {});
 
 }  // namespace octet::onnx

@@ -7,8 +7,8 @@
 
 #include "tensor/tensor.h"
 
-// The messages of onnx.proto as views of the file: names and lists are parsed, data and subgraphs are left where
-// they lie until someone asks for them. docs/onnx.md says what octet makes of them.
+// The messages of onnx.proto as views of the file: names and lists are parsed, data and subgraphs are left
+// where they lie until someone asks for them. docs/onnx.md says what octet makes of them.
 namespace octet::onnx {
 
 // TensorProto.DataType.
@@ -33,8 +33,8 @@ enum class ElementType : int {
 };
 std::string name_of(ElementType type);  // "float16"; "type 14" for one without a name here
 
-// The dtype that tensors of this type have in the graph; false when there is none. Every float becomes float32,
-// since nothing computes in another one, and 4-bit integers are held in 8.
+// The dtype that tensors of this type have in the graph; false when there is none. Every float becomes
+// float32, since nothing computes in another one, and 4-bit integers are held in 8.
 bool graph_dtype(ElementType type, DType* dtype);
 ElementType element_type(DType dtype);
 

@@ -9,8 +9,10 @@ namespace {
 
 void read_batch_norm(Reader& r, const ReadRow&) {
   if (r.integer("training_mode", 0) != 0) fail("training_mode is 1; octet takes the model's statistics");
-  if (r.opset() < 9 && r.integer("spatial", 1) == 0) fail("spatial is 0: statistics for each element, not each channel");
-  r.result(r.emit("batch_norm", {r.in(0), r.in(1), r.in(2), r.in(3), r.in(4)}, {{"epsilon", r.real("epsilon", 1e-5f)}}));
+  if (r.opset() < 9 && r.integer("spatial", 1) == 0)
+    fail("spatial is 0: statistics for each element, not each channel");
+  r.result(r.emit("batch_norm", {r.in(0), r.in(1), r.in(2), r.in(3), r.in(4)},
+                  {{"epsilon", r.real("epsilon", 1e-5f)}}));
 }
 
 // layer_norm's scale and bias are flat, and as many as there are numbers to normalise.
@@ -49,15 +51,18 @@ void read_group_norm(Reader& r, const ReadRow&) {
   ValueId scale = r.in(1), bias = r.in(2);
   if (r.opset() < 21) {  // one a group
     const std::int64_t channels = r.rank(x) < 2 ? kUnknown : r.shape(x)[1];
-    if (channels == kUnknown || channels % groups != 0) fail("x has {} channels for {} groups", channels, groups);
+    if (channels == kUnknown || channels % groups != 0)
+      fail("x has {} channels for {} groups", channels, groups);
     auto repeated = [&](ValueId id) {
       ValueId column = r.emit("reshape", {id}, {{"shape", Ints{-1, 1}}});
-      return r.emit("reshape", {r.emit("expand", {column}, {{"shape", Ints{groups, channels / groups}}})}, {{"shape", Ints{-1}}});
+      return r.emit("reshape", {r.emit("expand", {column}, {{"shape", Ints{groups, channels / groups}}})},
+                    {{"shape", Ints{-1}}});
     };
     scale = repeated(scale);
     bias = repeated(bias);
   }
-  r.result(r.emit("group_norm", {x, scale, bias}, {{"epsilon", r.real("epsilon", 1e-5f)}, {"groups", groups}}));
+  r.result(
+      r.emit("group_norm", {x, scale, bias}, {{"epsilon", r.real("epsilon", 1e-5f)}, {"groups", groups}}));
 }
 
 void read_lrn(Reader& r, const ReadRow&) {

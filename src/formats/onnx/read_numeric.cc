@@ -92,7 +92,8 @@ void read_prelu(Reader& r, const ReadRow&) {
 }
 
 void read_hard_sigmoid(Reader& r, const ReadRow&) {
-  r.result(r.emit("hard_sigmoid", {r.in(0)}, {{"slope", r.real("alpha", 0.2f)}, {"offset", r.real("beta", 0.5f)}}));
+  r.result(r.emit("hard_sigmoid", {r.in(0)},
+                  {{"slope", r.real("alpha", 0.2f)}, {"offset", r.real("beta", 0.5f)}}));
 }
 
 void read_elu(Reader& r, const ReadRow&) {
@@ -146,7 +147,8 @@ void read_clip(Reader& r, const ReadRow&) {
 void read_cast(Reader& r, const ReadRow&) {
   const DType to = r.dtype_attribute("to");
   const auto type = static_cast<ElementType>(r.integer("to"));
-  if (type == ElementType::kInt4 || type == ElementType::kUInt4) fail("a cast to {} is not supported", name_of(type));
+  if (type == ElementType::kInt4 || type == ElementType::kUInt4)
+    fail("a cast to {} is not supported", name_of(type));
   if (r.has_rank(r.in(0)) && r.dtype(r.in(0)) == to) return r.result(r.in(0));
   r.result(r.emit("cast", {r.in(0)}, {{"dtype", std::string(octet::name_of(to))}}));
 }
@@ -179,7 +181,9 @@ void read_dropout(Reader& r, const ReadRow&) {
   }
   r.result(r.in(0));
   if (r.wants(1))
-    r.result(r.emit("full", {shape_of(r, r.in(0))}, {{"dtype", r.opset() < 10 ? "float32" : "bool"}, {"value", 1.0}}), 1);
+    r.result(r.emit("full", {shape_of(r, r.in(0))},
+                    {{"dtype", r.opset() < 10 ? "float32" : "bool"}, {"value", 1.0}}),
+             1);
 }
 
 }  // namespace

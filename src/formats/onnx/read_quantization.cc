@@ -9,13 +9,15 @@ namespace {
 std::int64_t channel_axis(Reader& r) {
   const Shape& scale = r.shape(r.in(1));
   if (scale.empty()) return -1;
-  if (scale.size() != 1) fail("its scale has shape {}: blocks of numbers, which octet does not read", to_string(scale));
+  if (scale.size() != 1)
+    fail("its scale has shape {}: blocks of numbers, which octet does not read", to_string(scale));
   if (scale[0] == 1) return -1;
   return Reader::axis(r.integer("axis", 1), r.rank(r.in(0)));
 }
 
 void check_blocks(Reader& r) {
-  if (r.integer("block_size", 0) != 0) fail("block_size is {}: octet reads one scale a tensor or channel", r.integer("block_size"));
+  if (r.integer("block_size", 0) != 0)
+    fail("block_size is {}: octet reads one scale a tensor or channel", r.integer("block_size"));
 }
 
 std::vector<ValueId> operands(Reader& r) {
@@ -33,8 +35,9 @@ void read_quantize(Reader& r, const ReadRow&) {
   ValueId x = r.in(0);
   std::vector<ValueId> inputs = operands(r);
   if (r.dtype(x) == DType::kInt32) inputs[0] = r.emit("cast", {x}, {{"dtype", "float32"}});
-  r.result(r.emit("quantize", inputs,
-                  {{"axis", channel_axis(r)}, {"unit", "step"}, {"dtype", std::string(octet::name_of(dtype))}}));
+  r.result(
+      r.emit("quantize", inputs,
+             {{"axis", channel_axis(r)}, {"unit", "step"}, {"dtype", std::string(octet::name_of(dtype))}}));
 }
 
 void read_dequantize(Reader& r, const ReadRow&) {

@@ -14,7 +14,8 @@ ValueId part(Reader& r, ValueId x, std::int64_t axis, std::int64_t begin, std::i
 // octet's lstm is given x times its weights plus both biases, all directions side by side.
 void read_lstm(Reader& r, const ReadRow&) {
   const std::string direction = r.text("direction", "forward");
-  if (direction != "forward" && direction != "reverse" && direction != "bidirectional") fail("direction is {}", direction);
+  if (direction != "forward" && direction != "reverse" && direction != "bidirectional")
+    fail("direction is {}", direction);
   if (const AttributeProto* functions = r.find("activations")) {
     const std::vector<std::string_view> usual = {"Sigmoid", "Tanh", "Tanh"};
     for (std::size_t i = 0; i < functions->strings.size(); ++i)
@@ -62,7 +63,8 @@ void read_einsum(Reader& r, const ReadRow&) {
     else
       terms.back() += c;
   }
-  if (terms.size() != r.input_count()) fail("equation {} has {} terms for {} inputs", equation, terms.size(), r.input_count());
+  if (terms.size() != r.input_count())
+    fail("equation {} has {} terms for {} inputs", equation, terms.size(), r.input_count());
   std::size_t dots = 0;  // the most dimensions that an ellipsis stands for
   for (std::size_t i = 0; i < terms.size(); ++i) {
     const std::size_t at = terms[i].find("...");
@@ -84,7 +86,8 @@ void read_einsum(Reader& r, const ReadRow&) {
         labels.push_back(label(term[k]));
         continue;
       }
-      for (std::size_t d = dots - rank_of_dots; d < dots; ++d) labels.push_back(kFirstDot + static_cast<std::int64_t>(d));
+      for (std::size_t d = dots - rank_of_dots; d < dots; ++d)
+        labels.push_back(kFirstDot + static_cast<std::int64_t>(d));
       k += 2;
     }
   };

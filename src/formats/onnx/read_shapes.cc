@@ -89,8 +89,8 @@ void read_slice(Reader& r, const ReadRow&) {
     const Ints starts = r.ints("starts").value_or(Ints()), ends = r.ints("ends").value_or(Ints());
     Ints axes;
     for (std::size_t i = 0; i < starts.size(); ++i) axes.push_back(static_cast<std::int64_t>(i));
-    return r.result(
-        r.emit("slice", {r.in(0)}, {{"axes", r.ints("axes").value_or(axes)}, {"starts", starts}, {"ends", ends}}));
+    return r.result(r.emit("slice", {r.in(0)},
+                           {{"axes", r.ints("axes").value_or(axes)}, {"starts", starts}, {"ends", ends}}));
   }
   const Shape& count = r.shape(r.in(1));
   if (count.size() != 1 || count[0] == kUnknown) fail("how many starts it has is not known before a run");
@@ -118,8 +118,9 @@ void read_shape(Reader& r, const ReadRow&) {
   ValueId y = shape_of(r, r.in(0));
   if (!r.find("start") && !r.find("end")) return r.result(y);
   constexpr std::int64_t kEnd = std::int64_t{1} << 31;
-  r.result(r.emit("slice", {y},
-                  {{"axes", Ints{0}}, {"starts", Ints{r.integer("start", 0)}}, {"ends", Ints{r.integer("end", kEnd)}}}));
+  r.result(r.emit(
+      "slice", {y},
+      {{"axes", Ints{0}}, {"starts", Ints{r.integer("start", 0)}}, {"ends", Ints{r.integer("end", kEnd)}}}));
 }
 
 void read_size(Reader& r, const ReadRow&) {
@@ -139,7 +140,8 @@ void read_constant_of_shape(Reader& r, const ReadRow&) {
 
 void read_constant(Reader& r, const ReadRow&) {
   if (const AttributeProto* value = r.find("value")) return r.result(r.add(r.read_tensor(*value)));
-  if (r.find("value_float")) return r.result(r.add(Tensor::scalar(static_cast<float>(r.real("value_float", 0)))));
+  if (r.find("value_float"))
+    return r.result(r.add(Tensor::scalar(static_cast<float>(r.real("value_float", 0)))));
   if (r.find("value_int")) return r.result(r.add(Tensor::scalar(r.integer("value_int"))));
   if (const auto ints = r.ints("value_ints"))
     return r.result(r.add(Tensor::of<std::int64_t>({static_cast<std::int64_t>(ints->size())}, *ints)));
@@ -234,8 +236,9 @@ void read_scatter(Reader& r, const ReadRow& row) {
 }
 
 void read_cum_sum(Reader& r, const ReadRow&) {
-  r.result(r.emit("cumsum", {r.in(0), r.in(1)},
-                  {{"exclusive", r.integer("exclusive", 0) != 0}, {"reverse", r.integer("reverse", 0) != 0}}));
+  r.result(
+      r.emit("cumsum", {r.in(0), r.in(1)},
+             {{"exclusive", r.integer("exclusive", 0) != 0}, {"reverse", r.integer("reverse", 0) != 0}}));
 }
 
 void read_plain(Reader& r, const ReadRow& row) {
@@ -245,15 +248,17 @@ void read_plain(Reader& r, const ReadRow& row) {
 // A constant shape is kept as an attribute, where passes see it.
 void read_with_list(Reader& r, const ReadRow& row) {
   const char* name = row.octet == "tile" ? "repeats" : "shape";
-  if (r.constant(r.in(1))) return r.result(r.emit(std::string(row.octet), {r.in(0)}, {{name, r.need_ints(1, name)}}));
+  if (r.constant(r.in(1)))
+    return r.result(r.emit(std::string(row.octet), {r.in(0)}, {{name, r.need_ints(1, name)}}));
   r.result(r.emit(std::string(row.octet), {r.in(0), r.in(1)}));
 }
 
 void read_depth_to_space(Reader& r, const ReadRow& row) {
   const std::string mode = r.text("mode", "DCR");
   if (mode != "DCR" && mode != "CRD") fail("mode is {}, expected DCR or CRD", mode);
-  r.result(r.emit(std::string(row.octet), {r.in(0)},
-                  {{"block", r.integer("blocksize")}, {"order", mode == "DCR" ? "depth_first" : "channel_first"}}));
+  r.result(r.emit(
+      std::string(row.octet), {r.in(0)},
+      {{"block", r.integer("blocksize")}, {"order", mode == "DCR" ? "depth_first" : "channel_first"}}));
 }
 
 }  // namespace

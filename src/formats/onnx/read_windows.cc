@@ -83,7 +83,8 @@ void read_conv(Reader& r, const ReadRow& row) {
 void read_pool(Reader& r, const ReadRow& row) {
   const ValueId x = r.in(0);
   const Ints kernel = r.ints("kernel_shape").value_or(Ints());
-  if (kernel.size() + 2 != r.rank(x)) fail("kernel_shape has {} numbers for x of shape {}", kernel.size(), to_string(r.shape(x)));
+  if (kernel.size() + 2 != r.rank(x))
+    fail("kernel_shape has {} numbers for x of shape {}", kernel.size(), to_string(r.shape(x)));
   Attrs attrs = window_attrs(r, kernel.size());
   attrs["kernel"] = kernel;
   attrs["type"] = std::string(row.octet);
@@ -111,7 +112,8 @@ void read_global_pool(Reader& r, const ReadRow& row) {
   Ints axes;
   for (std::size_t i = 2; i < r.rank(x); ++i) axes.push_back(static_cast<std::int64_t>(i));
   if (axes.empty()) return r.result(x);
-  r.result(r.emit(row.octet == "avg" ? "reduce_mean" : "reduce_max", {x}, {{"axes", axes}, {"keepdims", true}}));
+  r.result(
+      r.emit(row.octet == "avg" ? "reduce_mean" : "reduce_max", {x}, {{"axes", axes}, {"keepdims", true}}));
 }
 
 // An input that is there and has elements: files leave one out by an empty name or an empty tensor.
@@ -130,7 +132,7 @@ std::vector<double> reals_of(const Tensor& tensor) {
 struct Resize {
   ValueId x = kNoValue, sizes = kNoValue, scales = kNoValue;
   std::string mode, coordinates, nearest;
-  Attrs more;  // that only resample has
+  Attrs more = {};  // that only resample has
 };
 
 ValueId last_two(Reader& r, ValueId list) {
@@ -196,7 +198,8 @@ void resize_any(Reader& r, const Resize& resize) {
 
 void read_resize(Reader& r, const ReadRow&) {
   const bool old = r.opset() < 11;  // X and scales; asymmetric and floor
-  Resize resize{.x = r.in(0), .mode = r.text("mode", "nearest"), .coordinates = "asymmetric", .nearest = "floor"};
+  Resize resize{
+      .x = r.in(0), .mode = r.text("mode", "nearest"), .coordinates = "asymmetric", .nearest = "floor"};
   if (old) {
     resize.scales = r.in(1);
   } else {
@@ -227,13 +230,15 @@ void read_resize(Reader& r, const ReadRow&) {
 }
 
 void read_upsample(Reader& r, const ReadRow&) {
-  Resize resize{.x = r.in(0), .mode = r.text("mode", "nearest"), .coordinates = "asymmetric", .nearest = "floor"};
+  Resize resize{
+      .x = r.in(0), .mode = r.text("mode", "nearest"), .coordinates = "asymmetric", .nearest = "floor"};
   if (resize.mode == "bilinear") resize.mode = "linear";
   if (r.has(1)) {
     resize.scales = r.in(1);
   } else {
     const std::vector<double> scales = r.reals("scales").value_or(std::vector<double>());
-    resize.scales = r.add(Tensor::of<double>({static_cast<std::int64_t>(scales.size())}, scales).cast(DType::kFloat32));
+    resize.scales =
+        r.add(Tensor::of<double>({static_cast<std::int64_t>(scales.size())}, scales).cast(DType::kFloat32));
   }
   if (!resize_image(r, resize)) resize_any(r, resize);
 }
@@ -263,18 +268,23 @@ void read_pad(Reader& r, const ReadRow&) {
   if (r.has(1) && !r.constant(r.in(1))) {
     if (r.has(3)) fail("its pads are computed in the run, for some axes only");
     const auto rank = static_cast<std::int64_t>(r.rank(r.in(0)));
-    ValueId rows = r.emit("transpose", {r.emit("reshape", {r.in(1)}, {{"shape", Ints{2, rank}}})}, {{"perm", Ints{1, 0}}});
-    ValueId turned = r.emit("slice", {rows}, {{"axes", Ints{0}}, {"starts", Ints{-1}}, {"ends", Ints{-(rank + 1)}}, {"steps", Ints{-1}}});
+    ValueId rows = r.emit("transpose", {r.emit("reshape", {r.in(1)}, {{"shape", Ints{2, rank}}})},
+                          {{"perm", Ints{1, 0}}});
+    ValueId turned =
+        r.emit("slice", {rows},
+               {{"axes", Ints{0}}, {"starts", Ints{-1}}, {"ends", Ints{-(rank + 1)}}, {"steps", Ints{-1}}});
     inputs[1] = r.emit("reshape", {turned}, {{"shape", Ints{-1}}});
   } else {
     Ints pads = r.list(1, "pads").value_or(Ints());
     if (r.has(3)) pads = spread(pads, r.need_ints(3, "axes"), r.rank(r.in(0)));
     const Ints pairs = in_pairs(pads);
     Ints turned;
-    for (std::size_t i = pairs.size(); i >= 2; i -= 2) turned.insert(turned.end(), {pairs[i - 2], pairs[i - 1]});
+    for (std::size_t i = pairs.size(); i >= 2; i -= 2)
+      turned.insert(turned.end(), {pairs[i - 2], pairs[i - 1]});
     attrs["paddings"] = turned;
   }
-  if (const Tensor* value = r.constant(inputs[2]); value && value->dtype() == DType::kFloat32 && value->size() == 1) {
+  if (const Tensor* value = r.constant(inputs[2]);
+      value && value->dtype() == DType::kFloat32 && value->size() == 1) {
     attrs["value"] = static_cast<double>(value->aligned().data<float>()[0]);
     inputs[2] = kNoValue;
   }
@@ -294,7 +304,8 @@ void read_grid_sample(Reader& r, const ReadRow&) {
 
 void read_roi_align(Reader& r, const ReadRow&) {
   // Before opset 16 pixels were their corners.
-  const std::string where = r.text("coordinate_transformation_mode", r.opset() < 16 ? "output_half_pixel" : "half_pixel");
+  const std::string where =
+      r.text("coordinate_transformation_mode", r.opset() < 16 ? "output_half_pixel" : "half_pixel");
   r.result(r.emit("roi_align", {r.in(0), r.in(1), r.in(2)},
                   {{"mode", r.text("mode", "avg")},
                    {"out_h", r.integer("output_height", 1)},

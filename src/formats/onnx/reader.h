@@ -15,9 +15,13 @@ using Ints = std::vector<std::int64_t>;
 
 class Reader {
  public:
-  Reader(Importer& importer, const NodeProto& node, std::int64_t opset, std::span<const AttributeProto> attributes,
-         std::vector<ValueId> inputs)
-      : importer_(importer), node_(node), opset_(opset), attributes_(attributes), inputs_(std::move(inputs)) {}
+  Reader(Importer& importer, const NodeProto& node, std::int64_t opset,
+         std::span<const AttributeProto> attributes, std::vector<ValueId> inputs)
+      : importer_(importer),
+        node_(node),
+        opset_(opset),
+        attributes_(attributes),
+        inputs_(std::move(inputs)) {}
 
   std::int64_t opset() const { return opset_; }
   std::string_view type() const { return node_.type; }
@@ -45,7 +49,7 @@ class Reader {
   const Shape& shape(ValueId id) const;  // an Error when not even its rank is known
   std::size_t rank(ValueId id) const { return shape(id).size(); }
   DType dtype(ValueId id) const;
-  const Tensor* constant(ValueId id) const;  // null: none
+  const Tensor* constant(ValueId id) const;                    // null: none
   Ints need_ints(std::size_t i, std::string_view what) const;  // of a constant input
   // A list that older opsets have as an attribute and newer ones as input i; nothing when it is absent.
   std::optional<Ints> list(std::size_t i, std::string_view name) const;
@@ -76,7 +80,7 @@ struct ReadRow {
   int since = 1;                // the first opset that has it; octet reads it from here on, from 6 at least
   std::string_view octet = {};  // of rows that say the same under another name
   void (*read)(Reader& reader, const ReadRow& row) = nullptr;
-  std::string_view note = {};   // what is not read, for docs/onnx.md
+  std::string_view note = {};  // what is not read, for docs/onnx.md
 };
 
 // All rows, by family.

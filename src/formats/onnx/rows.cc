@@ -7,7 +7,8 @@ namespace octet::onnx {
 std::span<const ReadRow> read_table() {
   static const std::vector<ReadRow> table = [] {
     std::vector<ReadRow> all;
-    for (auto family : {numeric_rows, normalization_rows, window_rows, shape_rows, sequence_rows, quantization_rows}) {
+    for (auto family :
+         {numeric_rows, normalization_rows, window_rows, shape_rows, sequence_rows, quantization_rows}) {
       const std::vector<ReadRow> rows = family();
       all.insert(all.end(), rows.begin(), rows.end());
     }

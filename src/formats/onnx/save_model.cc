@@ -17,7 +17,8 @@ namespace {
 constexpr std::int64_t kDefaultOpset = 17;
 constexpr std::int64_t kOldestWritten = 13, kNewestWritten = 21;
 
-bool same_values(const Graph& a, const Graph& b, const std::vector<ValueId>& left, const std::vector<ValueId>& right) {
+bool same_values(const Graph& a, const Graph& b, const std::vector<ValueId>& left,
+                 const std::vector<ValueId>& right) {
   return std::equal(left.begin(), left.end(), right.begin(), right.end(), [&](ValueId x, ValueId y) {
     if (x == kNoValue || y == kNoValue) return x == y;
     const Value &first = a.value(x), &second = b.value(y);
@@ -35,8 +36,10 @@ bool is_as_read(const Graph& graph, const Graph& read) {
            same_values(graph, read, a.inputs, b.inputs) && same_values(graph, read, a.outputs, b.outputs);
   };
   auto same_shapes = [&](ValueId a, ValueId b) { return graph.value(a).shape == read.value(b).shape; };
-  return std::equal(graph.nodes.begin(), graph.nodes.end(), read.nodes.begin(), read.nodes.end(), same_node) &&
-         same_values(graph, read, graph.inputs, read.inputs) && same_values(graph, read, graph.outputs, read.outputs) &&
+  return std::equal(graph.nodes.begin(), graph.nodes.end(), read.nodes.begin(), read.nodes.end(),
+                    same_node) &&
+         same_values(graph, read, graph.inputs, read.inputs) &&
+         same_values(graph, read, graph.outputs, read.outputs) &&
          std::equal(graph.inputs.begin(), graph.inputs.end(), read.inputs.begin(), same_shapes);
 }
 

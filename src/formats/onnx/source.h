@@ -17,8 +17,8 @@ struct ForeignNode {
   std::vector<std::string> captured;    // these are the node's last inputs
 };
 
-// The file that a graph was read from, and the graph as it was then: as long as that is still the same, the file
-// is written back.
+// The file that a graph was read from, and the graph as it was then: as long as that is still the same, the
+// file is written back.
 struct OnnxSource : Source {
   std::shared_ptr<const MappedFile> file;
   std::shared_ptr<TensorFiles> tensors;

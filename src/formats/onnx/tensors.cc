@@ -137,21 +137,24 @@ std::uint64_t parse_size(std::string_view key, std::string_view text) {
   return value;
 }
 
-// A file of the model's directory. The name comes from the model and must not lead anywhere else, by itself or
-// through links.
+// A file of the model's directory. The name comes from the model and must not lead anywhere else, by itself
+// or through links.
 fs::path resolve(const fs::path& directory, std::string_view location) {
   const fs::path given(location);
-  if (location.empty() || given.is_absolute()) fail("its data is said to be in '{}', which is no file name", location);
+  if (location.empty() || given.is_absolute())
+    fail("its data is said to be in '{}', which is no file name", location);
   for (const fs::path& part : given)
     if (part == "..") fail("its data is said to be in '{}', outside of the model's directory", location);
   std::error_code error;
   const fs::path base = fs::canonical(directory.empty() ? "." : directory, error);
   const fs::path path = fs::canonical(base / given, error);
-  if (error) fail("its data is in {}, which is not there; put it beside the model", (directory / given).string());
+  if (error)
+    fail("its data is in {}, which is not there; put it beside the model", (directory / given).string());
   const fs::path inside = path.lexically_relative(base);
   if (inside.empty() || *inside.begin() == "..")
     fail("its data is in {}, a link to outside of the model's directory", (directory / given).string());
-  if (!fs::is_regular_file(path)) fail("its data is in {}, which is no regular file", (directory / given).string());
+  if (!fs::is_regular_file(path))
+    fail("its data is in {}, which is no regular file", (directory / given).string());
   return path;
 }
 
@@ -171,7 +174,8 @@ TensorFiles::Data TensorFiles::external_data(const TensorProto& proto, std::size
   const std::string_view bytes = as_text(it->second->bytes());
   if (length != size) fail("its data has {} bytes, its shape needs {}", length, size);
   if (offset > bytes.size() || size > bytes.size() - offset)
-    fail("its data is at bytes {} to {} of '{}', which has {}", offset, offset + size, location, bytes.size());
+    fail("its data is at bytes {} to {} of '{}', which has {}", offset, offset + size, location,
+         bytes.size());
   return {bytes.substr(offset, size), it->second};
 }
 

@@ -15,8 +15,8 @@ class TensorFiles {
   TensorFiles(std::filesystem::path directory, std::shared_ptr<const MappedFile> model)
       : directory_(std::move(directory)), model_(std::move(model)) {}
 
-  // Views of the file where it holds the numbers as they are; float16, bfloat16 and float64 become float32, two
-  // 4-bit integers of a byte two bytes. An Error names the tensor.
+  // Views of the file where it holds the numbers as they are; float16, bfloat16 and float64 become float32,
+  // two 4-bit integers of a byte two bytes. An Error names the tensor.
   Tensor read(const TensorProto& proto);
 
   void drop_pages() const;

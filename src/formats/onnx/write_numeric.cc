@@ -20,11 +20,11 @@ void write_plain(Writer& w) {
     const char* onnx;
   };
   static constexpr Name kNames[] = {
-      {"relu", "Relu"},        {"sigmoid", "Sigmoid"},     {"tanh", "Tanh"},         {"exp", "Exp"},
-      {"sqrt", "Sqrt"},        {"abs", "Abs"},             {"softplus", "Softplus"}, {"erf", "Erf"},
-      {"log", "Log"},          {"sign", "Sign"},           {"floor", "Floor"},       {"ceil", "Ceil"},
-      {"round", "Round"},      {"identity", "Identity"},   {"observe", "Identity"},  {"logical_not", "Not"},
-      {"where", "Where"},      {"range", "Range"},
+      {"relu", "Relu"},   {"sigmoid", "Sigmoid"},   {"tanh", "Tanh"},         {"exp", "Exp"},
+      {"sqrt", "Sqrt"},   {"abs", "Abs"},           {"softplus", "Softplus"}, {"erf", "Erf"},
+      {"log", "Log"},     {"sign", "Sign"},         {"floor", "Floor"},       {"ceil", "Ceil"},
+      {"round", "Round"}, {"identity", "Identity"}, {"observe", "Identity"},  {"logical_not", "Not"},
+      {"where", "Where"}, {"range", "Range"},
   };
   for (const Name& name : kNames) {
     if (name.octet != w.node().op) continue;
@@ -41,7 +41,8 @@ std::string aligned(Writer& w, std::size_t i, std::int64_t axis, std::size_t oth
   const std::size_t rank = w.rank(i), full = w.rank(other);
   if (axis < 0 || rank + static_cast<std::size_t>(axis) >= full || rank == 0) return w.in(i);
   Ints axes;
-  for (std::size_t k = rank; k < full - static_cast<std::size_t>(axis); ++k) axes.push_back(static_cast<std::int64_t>(k));
+  for (std::size_t k = rank; k < full - static_cast<std::size_t>(axis); ++k)
+    axes.push_back(static_cast<std::int64_t>(k));
   return w.emit("Unsqueeze", {w.in(i), w.list(axes)});
 }
 
@@ -51,9 +52,9 @@ void write_binary(Writer& w) {
     const char* onnx;
   };
   static constexpr Name kNames[] = {
-      {"add", "Add"},     {"sub", "Sub"},         {"mul", "Mul"},           {"div", "Div"},
-      {"max", "Max"},     {"min", "Min"},         {"pow", "Pow"},           {"prelu", "PRelu"},
-      {"equal", "Equal"}, {"less", "Less"},       {"mod", "Mod"},           {"less_equal", "LessOrEqual"},
+      {"add", "Add"},         {"sub", "Sub"},       {"mul", "Mul"},         {"div", "Div"},
+      {"max", "Max"},         {"min", "Min"},       {"pow", "Pow"},         {"prelu", "PRelu"},
+      {"equal", "Equal"},     {"less", "Less"},     {"mod", "Mod"},         {"less_equal", "LessOrEqual"},
       {"logical_and", "And"}, {"logical_or", "Or"}, {"logical_xor", "Xor"},
   };
   const std::int64_t axis = has_attr(spec_of(w.node()), "axis") ? get<std::int64_t>(w, "axis") : -1;
@@ -99,8 +100,10 @@ void write_conv(Writer& w) {
                         {"group", get<std::int64_t>(w, "groups")}};
   add_pads(w, attrs);
   if (transposed) {
-    if (!get<Ints>(w, "output_size").empty()) fail("ONNX can't be told an output_size without other paddings");
-    if (const Ints extra = get<Ints>(w, "output_padding"); !extra.empty()) attrs.emplace_back("output_padding", extra);
+    if (!get<Ints>(w, "output_size").empty())
+      fail("ONNX can't be told an output_size without other paddings");
+    if (const Ints extra = get<Ints>(w, "output_padding"); !extra.empty())
+      attrs.emplace_back("output_padding", extra);
   }
   std::string bias = integer_bias(w);
   if (bias.empty()) bias = w.in("bias");
@@ -119,7 +122,8 @@ std::string transposed(Writer& w, std::size_t i) {
 void write_matmul(Writer& w) {
   const bool x = get<bool>(w, "transpose_x"), y = get<bool>(w, "transpose_y");
   const double alpha = get<double>(w, "alpha");
-  const bool matrices = w.has_rank(w.node().inputs[0]) && w.has_rank(w.node().inputs[1]) && w.rank(0) == 2 && w.rank(1) == 2;
+  const bool matrices =
+      w.has_rank(w.node().inputs[0]) && w.has_rank(w.node().inputs[1]) && w.rank(0) == 2 && w.rank(1) == 2;
   if (matrices && (x || y || alpha != 1) && w.value(0).dtype == DType::kFloat32)
     return w.emit_to("Gemm", {w.in(0), w.in(1), w.in("bias")}, {w.out()},
                      {{"alpha", alpha}, {"transA", std::int64_t{x}}, {"transB", std::int64_t{y}}});
@@ -141,8 +145,10 @@ void write_matmul_flat(Writer& w) {
   } else {
     product = w.emit("MatMul", {w.emit("Flatten", {w.in(0)}, {{"axis", columns}}), w.in(1)});
     if (columns > 1) {
-      std::string front = w.emit("Slice", {w.emit("Shape", {w.in(0)}), w.list({0}), w.list({columns}), w.list({0})});
-      product = w.emit("Reshape", {product, w.emit("Concat", {front, w.list({-1})}, {{"axis", std::int64_t{0}}})});
+      std::string front =
+          w.emit("Slice", {w.emit("Shape", {w.in(0)}), w.list({0}), w.list({columns}), w.list({0})});
+      product =
+          w.emit("Reshape", {product, w.emit("Concat", {front, w.list({-1})}, {{"axis", std::int64_t{0}}})});
     }
   }
   if (w.has("bias")) return w.emit_to("Add", {product, w.in("bias")}, {w.out()});
@@ -155,7 +161,8 @@ void write_batch_norm(Writer& w) {
 }
 
 // axes as an attribute, or from `since` on as an input.
-std::string reduce(Writer& w, const char* type, const std::string& x, const Ints& axes, bool keepdims, int since) {
+std::string reduce(Writer& w, const char* type, const std::string& x, const Ints& axes, bool keepdims,
+                   int since) {
   WrittenAttrs attrs = {{"keepdims", std::int64_t{keepdims}}};
   if (w.opset() >= since) return w.emit(type, {x, w.list(axes)}, attrs);
   attrs.emplace_back("axes", axes);
@@ -181,7 +188,8 @@ void write_layer_norm(Writer& w) {
       for (float& one : ones.mutable_data<float>()) one = 1;
       scale = w.constant(ones);
     }
-    return w.emit_to("LayerNormalization", {w.in(0), scale, bias}, {w.out()}, {{"axis", axis}, {"epsilon", epsilon}});
+    return w.emit_to("LayerNormalization", {w.in(0), scale, bias}, {w.out()},
+                     {{"axis", axis}, {"epsilon", epsilon}});
   }
   Ints axes;
   for (auto i = axis; i < static_cast<std::int64_t>(rank); ++i) axes.push_back(i);
@@ -194,7 +202,8 @@ void write_layer_norm(Writer& w) {
 }
 
 void write_softmax(Writer& w) {
-  w.emit_to(w.node().op == "softmax" ? "Softmax" : "LogSoftmax", {w.in()}, {w.out()}, {{"axis", get<std::int64_t>(w, "axis")}});
+  w.emit_to(w.node().op == "softmax" ? "Softmax" : "LogSoftmax", {w.in()}, {w.out()},
+            {{"axis", get<std::int64_t>(w, "axis")}});
 }
 
 // InstanceNormalization, of groups by way of another shape; older opsets have nothing else.
@@ -207,7 +216,8 @@ void write_group_norm(Writer& w) {
     return w.constant(Tensor::of<float>({count}, std::vector<float>(static_cast<std::size_t>(count), value)));
   };
   const WrittenAttrs attrs = {{"epsilon", get<double>(w, "epsilon")}};
-  const std::string scale = w.has("scale") ? w.in(1) : filled(channels, 1), bias = w.has("bias") ? w.in(2) : filled(channels, 0);
+  const std::string scale = w.has("scale") ? w.in(1) : filled(channels, 1),
+                    bias = w.has("bias") ? w.in(2) : filled(channels, 0);
   if (groups == 0) return w.emit_to("InstanceNormalization", {w.in(0), scale, bias}, {w.out()}, attrs);
   std::string joined = w.emit("Reshape", {w.in(0), w.list({0, parts, -1})});
   std::string normed = w.emit("InstanceNormalization", {joined, filled(parts, 1), filled(parts, 0)}, attrs);
@@ -233,7 +243,8 @@ WrittenAttrs nd_attrs(Writer& w) {
     if (const Ints list = get<Ints>(w, name); !list.empty()) attrs.emplace_back(name, list);
   const std::string how = get<std::string>(w, "auto_pad");
   if (how == "same") fail("auto_pad \"same\" counts dilations as 1, which ONNX does not");
-  if (how == "same_upper" || how == "same_lower") attrs.emplace_back("auto_pad", how == "same_upper" ? "SAME_UPPER" : "SAME_LOWER");
+  if (how == "same_upper" || how == "same_lower")
+    attrs.emplace_back("auto_pad", how == "same_upper" ? "SAME_UPPER" : "SAME_LOWER");
   const Ints pairs = get<Ints>(w, "paddings");
   Ints pads(pairs.size());
   for (std::size_t i = 0; i < pairs.size(); ++i) pads[i / 2 + (i % 2) * (pairs.size() / 2)] = pairs[i];
@@ -246,9 +257,11 @@ void write_conv_nd(Writer& w) {
   attrs.emplace_back("group", get<std::int64_t>(w, "groups"));
   const bool transposed = w.node().op == "conv_nd_transpose";
   if (transposed)
-    for (auto [octet, onnx] : {std::pair{"output_padding", "output_padding"}, {"output_size", "output_shape"}})
+    for (auto [octet, onnx] :
+         {std::pair{"output_padding", "output_padding"}, {"output_size", "output_shape"}})
       if (const Ints list = get<Ints>(w, octet); !list.empty()) attrs.emplace_back(onnx, list);
-  w.emit_to(transposed ? "ConvTranspose" : "Conv", {w.in("x"), w.in("weight"), w.in("bias")}, {w.out()}, attrs);
+  w.emit_to(transposed ? "ConvTranspose" : "Conv", {w.in("x"), w.in("weight"), w.in("bias")}, {w.out()},
+            attrs);
 }
 
 void write_pool_nd(Writer& w) {
@@ -256,14 +269,19 @@ void write_pool_nd(Writer& w) {
   const std::string kind = get<std::string>(w, "type");
   attrs.emplace_back("kernel_shape", get<Ints>(w, "kernel"));
   const bool dilated = std::ranges::any_of(get<Ints>(w, "dilations"), [](std::int64_t d) { return d != 1; });
-  if (kind == "lp" && (dilated || get<bool>(w, "ceil_mode")) && w.opset() < 18) fail("LpPool with dilations or ceil_mode needs opset 18");
+  if (kind == "lp" && (dilated || get<bool>(w, "ceil_mode")) && w.opset() < 18)
+    fail("LpPool with dilations or ceil_mode needs opset 18");
   if (kind == "avg" && dilated && w.opset() < 19) fail("AveragePool with dilations needs opset 19");
   if (!dilated) std::erase_if(attrs, [](const auto& attr) { return attr.first == "dilations"; });
-  if (kind != "lp" || w.opset() >= 18) attrs.emplace_back("ceil_mode", std::int64_t{get<bool>(w, "ceil_mode")});
+  if (kind != "lp" || w.opset() >= 18)
+    attrs.emplace_back("ceil_mode", std::int64_t{get<bool>(w, "ceil_mode")});
   if (kind == "avg") attrs.emplace_back("count_include_pad", std::int64_t{!get<bool>(w, "exclusive")});
   if (kind == "lp") attrs.emplace_back("p", get<std::int64_t>(w, "p"));
   if (get<bool>(w, "column_major")) attrs.emplace_back("storage_order", std::int64_t{1});
-  w.emit_to(kind == "max" ? "MaxPool" : kind == "avg" ? "AveragePool" : "LpPool", {w.in()}, {w.out(0), w.out(1)}, attrs);
+  w.emit_to(kind == "max"   ? "MaxPool"
+            : kind == "avg" ? "AveragePool"
+                            : "LpPool",
+            {w.in()}, {w.out(0), w.out(1)}, attrs);
 }
 
 void write_grid_sample(Writer& w) {
@@ -271,7 +289,9 @@ void write_grid_sample(Writer& w) {
   std::string mode = get<std::string>(w, "mode");
   if (w.opset() < 20 && mode != "nearest") mode = mode == "linear" ? "bilinear" : "bicubic";
   w.emit_to("GridSample", {w.in(0), w.in(1)}, {w.out()},
-            {{"mode", mode}, {"padding_mode", get<std::string>(w, "padding")}, {"align_corners", std::int64_t{get<bool>(w, "align_corners")}}});
+            {{"mode", mode},
+             {"padding_mode", get<std::string>(w, "padding")},
+             {"align_corners", std::int64_t{get<bool>(w, "align_corners")}}});
 }
 
 void write_roi_align(Writer& w) {
@@ -282,14 +302,16 @@ void write_roi_align(Writer& w) {
                         {"sampling_ratio", get<std::int64_t>(w, "sampling_ratio")},
                         {"spatial_scale", get<double>(w, "scale")}};
   if (w.opset() >= 16)
-    attrs.emplace_back("coordinate_transformation_mode", get<bool>(w, "half_pixel") ? "half_pixel" : "output_half_pixel");
+    attrs.emplace_back("coordinate_transformation_mode",
+                       get<bool>(w, "half_pixel") ? "half_pixel" : "output_half_pixel");
   w.emit_to("RoiAlign", {w.in(0), w.in(1), w.in(2)}, {w.out()}, attrs);
 }
 
 void write_nms(Writer& w) {
   std::vector<std::string> inputs;
   for (std::size_t i = 0; i < w.node().inputs.size(); ++i) inputs.push_back(w.in(i));
-  w.emit_to("NonMaxSuppression", inputs, {w.out()}, {{"center_point_box", std::int64_t{get<bool>(w, "centered")}}});
+  w.emit_to("NonMaxSuppression", inputs, {w.out()},
+            {{"center_point_box", std::int64_t{get<bool>(w, "centered")}}});
 }
 
 void write_relu6(Writer& w) {
@@ -297,15 +319,18 @@ void write_relu6(Writer& w) {
 }
 
 void write_alpha(Writer& w) {
-  w.emit_to(w.node().op == "elu" ? "Elu" : "LeakyRelu", {w.in()}, {w.out()}, {{"alpha", get<double>(w, "alpha")}});
+  w.emit_to(w.node().op == "elu" ? "Elu" : "LeakyRelu", {w.in()}, {w.out()},
+            {{"alpha", get<double>(w, "alpha")}});
 }
 
 void write_hard_sigmoid(Writer& w) {
-  w.emit_to("HardSigmoid", {w.in()}, {w.out()}, {{"alpha", get<double>(w, "slope")}, {"beta", get<double>(w, "offset")}});
+  w.emit_to("HardSigmoid", {w.in()}, {w.out()},
+            {{"alpha", get<double>(w, "slope")}, {"beta", get<double>(w, "offset")}});
 }
 
 void write_hard_swish(Writer& w) {
-  const double threshold = get<double>(w, "threshold"), scale = get<double>(w, "scale"), offset = get<double>(w, "offset");
+  const double threshold = get<double>(w, "threshold"), scale = get<double>(w, "scale"),
+               offset = get<double>(w, "offset");
   if (w.opset() >= 14 && threshold == 6 && scale == 6 && offset == 3)
     return w.emit_to("HardSwish", {w.in()}, {w.out()});
   std::string clipped =
@@ -362,8 +387,8 @@ void write_scale(Writer& w) {
   const DType dtype = w.value(0).dtype;
   const double scale = get<double>(w, "scale"), bias = get<double>(w, "bias");
   const bool scales = w.has("scale") || scale != 1, after = get<bool>(w, "bias_after_scale");
-  std::string factor = !w.has("scale") ? (scales ? w.number(scale, dtype) : "")
-                                       : w.emit("Reshape", {w.in(1), w.list({})});
+  std::string factor =
+      !w.has("scale") ? (scales ? w.number(scale, dtype) : "") : w.emit("Reshape", {w.in(1), w.list({})});
   if (w.has("scale") && dtype != DType::kFloat32) fail("a scale from the run, of integers");
   std::string x = w.in();
   if (bias != 0 && !after) x = w.emit("Add", {x, w.number(bias, dtype)});
@@ -378,8 +403,8 @@ void write_cast(Writer& w) {
   w.emit_to("Cast", {w.in()}, {w.out()}, {{"to", static_cast<std::int64_t>(element_type(dtype))}});
 }
 
-// Output i of an adaptive pool reads [floor(i*in/out), ceil((i+1)*in/out)): windows of one size only where out
-// divides in.
+// Output i of an adaptive pool reads [floor(i*in/out), ceil((i+1)*in/out)): windows of one size only where
+// out divides in.
 bool write_adaptive(Writer& w, const char* type) {
   const Ints size = get<Ints>(w, "kernel");
   if (size == Ints{1, 1}) {
@@ -390,7 +415,8 @@ bool write_adaptive(Writer& w, const char* type) {
   Ints kernel;
   for (std::size_t i : {0, 1}) {
     if (x.size() != 4 || x[i + 2] == kUnknown || x[i + 2] % size[i] != 0)
-      fail("an adaptive pool of {} to {}x{} has windows of different sizes, which ONNX has not", to_string(x), size[0], size[1]);
+      fail("an adaptive pool of {} to {}x{} has windows of different sizes, which ONNX has not", to_string(x),
+           size[0], size[1]);
     kernel.push_back(x[i + 2] / size[i]);
   }
   w.emit_to(type, {w.in()}, {w.out()}, {{"kernel_shape", kernel}, {"strides", kernel}});
@@ -432,7 +458,9 @@ void write_resize(Writer& w) {
     attrs.emplace_back("coordinate_transformation_mode", where);
     if (nearest) attrs.emplace_back("nearest_mode", get<std::string>(w, "nearest"));
   } else {
-    attrs.emplace_back("coordinate_transformation_mode", corners ? "align_corners" : half ? "half_pixel" : "asymmetric");
+    attrs.emplace_back("coordinate_transformation_mode", corners ? "align_corners"
+                                                         : half  ? "half_pixel"
+                                                                 : "asymmetric");
     if (nearest) attrs.emplace_back("nearest_mode", corners ? "round_prefer_ceil" : "floor");
   }
   std::string scales, sizes;
@@ -445,7 +473,8 @@ void write_resize(Writer& w) {
     std::string both = w.value(2).constant.size() == 1 || w.value(2).shape == Shape{1}
                            ? w.emit("Concat", {w.in(2), w.in(2)}, {{"axis", std::int64_t{0}}})
                            : w.in(2);
-    scales = w.emit("Concat", {w.constant(Tensor::of<float>({2}, {1, 1})), both}, {{"axis", std::int64_t{0}}});
+    scales =
+        w.emit("Concat", {w.constant(Tensor::of<float>({2}, {1, 1})), both}, {{"axis", std::int64_t{0}}});
   } else if (!factors.empty()) {
     const auto y = static_cast<float>(factors[0]), x = static_cast<float>(factors.back());
     scales = w.constant(Tensor::of<float>({4}, {1, 1, y, x}));
@@ -467,7 +496,10 @@ void write_pad(Writer& w) {
   before.insert(before.end(), after.begin(), after.end());
   const std::string mode = get<std::string>(w, "mode");
   if (mode == "circular" && w.opset() < 19) fail("padding round a circle needs opset 19");
-  const char* onnx = mode == "replicate" ? "edge" : mode == "circular" ? "wrap" : mode == "reflect" ? "reflect" : "constant";
+  const char* onnx = mode == "replicate"  ? "edge"
+                     : mode == "circular" ? "wrap"
+                     : mode == "reflect"  ? "reflect"
+                                          : "constant";
   const std::string value = w.has("value") ? w.in(2) : w.number(get<double>(w, "value"), w.value(0).dtype);
   w.emit_to("Pad", {w.in(0), w.list(before), value}, {w.out()}, {{"mode", std::string(onnx)}});
 }
@@ -508,8 +540,8 @@ std::vector<WriteRow> numeric_writers() {
       {"resize", write_resize},
       {"pad", write_pad},
   };
-  for (const char* op : {"relu", "sigmoid", "tanh", "exp", "sqrt", "abs", "softplus", "erf", "log", "sign", "floor",
-                         "ceil", "round", "identity", "observe", "logical_not", "where", "range"})
+  for (const char* op : {"relu", "sigmoid", "tanh", "exp", "sqrt", "abs", "softplus", "erf", "log", "sign",
+                         "floor", "ceil", "round", "identity", "observe", "logical_not", "where", "range"})
     rows.push_back({op, write_plain});
   for (const char* op : {"add", "sub", "mul", "div", "max", "min", "pow", "mod", "prelu", "equal", "less",
                          "less_equal", "logical_and", "logical_or", "logical_xor"})

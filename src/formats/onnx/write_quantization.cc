@@ -5,9 +5,9 @@
 #include "graph/activation.h"
 #include "graph/quantization.h"
 
-// Quantize and dequantize nodes as QuantizeLinear and DequantizeLinear, in the form that the target turns into integer
-// arithmetic (docs/onnx.md). A symmetric step of octet's stays, but for the cpu target, where numbers that are never
-// negative get the other half of the integers, too.
+// Quantize and dequantize nodes as QuantizeLinear and DequantizeLinear, in the form that the target turns
+// into integer arithmetic (docs/onnx.md). A symmetric step of octet's stays, but for the cpu target, where
+// numbers that are never negative get the other half of the integers, too.
 namespace octet::onnx {
 
 namespace {
@@ -58,7 +58,9 @@ WrittenQuantization written(Writer& w, const Quantization& how, DType dtype, dou
   result.scale = w.constant(float_list(result.steps, scalar));
   std::vector<double> zeros;
   for (std::size_t i = 0; i < how.steps.size(); ++i) zeros.push_back(how.zero_point(i));
-  const Tensor zero = Tensor::of<double>(scalar ? Shape{} : Shape{static_cast<std::int64_t>(zeros.size())}, zeros).cast(dtype);
+  const Tensor zero =
+      Tensor::of<double>(scalar ? Shape{} : Shape{static_cast<std::int64_t>(zeros.size())}, zeros)
+          .cast(dtype);
   result.zero_point = w.constant(zero);
   result.axis = how.axis;
   return result;
@@ -71,8 +73,10 @@ WrittenAttrs axis_attrs(const WrittenQuantization& how) {
 void write_quantize(Writer& w) {
   const Node& node = w.node();
   const Quantization how = *described(w);
-  if (how.rounding == Rounding::kAway) fail("ONNX rounds halves to even, this one rounds them away from zero");
-  if (how.unit == ScaleUnit::kAbsMax && how.bits != 8) fail("ONNX quantizes to 8 bits, this one to {}", how.bits);
+  if (how.rounding == Rounding::kAway)
+    fail("ONNX rounds halves to even, this one rounds them away from zero");
+  if (how.unit == ScaleUnit::kAbsMax && how.bits != 8)
+    fail("ONNX quantizes to 8 bits, this one to {}", how.bits);
   DType dtype = how.unit == ScaleUnit::kStep ? how.held_as : DType::kInt8;
   double ratio = 1;
   // Behind a ReLU, 8 bits without a sign: ONNX Runtime takes the ReLU into the convolution only then.
@@ -81,8 +85,10 @@ void write_quantize(Writer& w) {
     dtype = DType::kUInt8;
     if (w.target() == Target::kCpu) ratio = 127.0 / 255.0;
   }
-  if (w.target() == Target::kTensorRt && (dtype != DType::kInt8 || !std::ranges::all_of(how.zero_points, [](int z) { return z == 0; })))
-    fail("TensorRT takes int8 with zero point 0, this one is {} with zero point {}", octet::name_of(dtype), how.zero_point());
+  if (w.target() == Target::kTensorRt &&
+      (dtype != DType::kInt8 || !std::ranges::all_of(how.zero_points, [](int z) { return z == 0; })))
+    fail("TensorRT takes int8 with zero point 0, this one is {} with zero point {}", octet::name_of(dtype),
+         how.zero_point());
   const WrittenQuantization made = written(w, how, dtype, ratio);
   w.integers(node.outputs[0]) = made;
   w.emit_to("QuantizeLinear", {w.in(0), made.scale, made.zero_point}, {w.out()}, axis_attrs(made));
@@ -114,7 +120,11 @@ void write_dequantize(Writer& w) {
     WrittenQuantization made = written(w, how, dtype, 1);
     if (!is_32 && how.bits == 4 && w.type_of(x) == ElementType::kInt4) {
       std::vector<double> zeros(how.steps.size(), 0);
-      made.zero_point = w.constant(Tensor::of<double>(how.is_per_tensor() ? Shape{} : Shape{static_cast<std::int64_t>(zeros.size())}, zeros).cast(DType::kInt8), ElementType::kInt4);
+      made.zero_point = w.constant(
+          Tensor::of<double>(how.is_per_tensor() ? Shape{} : Shape{static_cast<std::int64_t>(zeros.size())},
+                             zeros)
+              .cast(DType::kInt8),
+          ElementType::kInt4);
     }
     w.emit_to("DequantizeLinear", {x, made.scale, is_32 ? "" : made.zero_point}, {w.out()}, axis_attrs(made));
     w.integers(node.outputs[0]) = made;
@@ -122,7 +132,8 @@ void write_dequantize(Writer& w) {
   }
   WrittenQuantization made = w.integers(node.inputs[0]);
   if (made.scale.empty()) {  // of integers that something else made
-    if (w.value(0).dtype == DType::kFloat32) fail("its integers are held as floats, which ONNX does not have");
+    if (w.value(0).dtype == DType::kFloat32)
+      fail("its integers are held as floats, which ONNX does not have");
     made = written(w, how, w.value(0).dtype, 1);
   }
   w.integers(node.outputs[0]) = made;
@@ -131,8 +142,9 @@ void write_dequantize(Writer& w) {
 
 }  // namespace
 
-// The bias in int32, in units of the sums: what older ONNX Runtimes need to compute with integers. Nothing where one
-// number would not fit: a channel with tiny weights has a large bias in its units, and a wrapped one would be wrong.
+// The bias in int32, in units of the sums: what older ONNX Runtimes need to compute with integers. Nothing
+// where one number would not fit: a channel with tiny weights has a large bias in its units, and a wrapped
+// one would be wrong.
 std::string integer_bias(Writer& w) {
   constexpr double kLargest = 1 << 30;  // leaves as much to the sum itself
   const ValueId bias = input_of(w.node(), "bias");

@@ -33,19 +33,24 @@ void write_reshape(Writer& w) {
 void write_flatten(Writer& w) {
   const auto rank = static_cast<std::int64_t>(w.rank(0));
   auto from_front = [&](std::int64_t axis) { return axis < 0 ? axis + rank : axis; };
-  const std::int64_t start = from_front(get<std::int64_t>(w, "start_axis")), stop = from_front(get<std::int64_t>(w, "stop_axis"));
+  const std::int64_t start = from_front(get<std::int64_t>(w, "start_axis")),
+                     stop = from_front(get<std::int64_t>(w, "stop_axis"));
   if (rank == 0) return w.emit_to("Reshape", {w.in(0), w.list({1})}, {w.out()});
-  if (start == 1 && stop == rank - 1) return w.emit_to("Flatten", {w.in(0)}, {w.out()}, {{"axis", std::int64_t{1}}});
+  if (start == 1 && stop == rank - 1)
+    return w.emit_to("Flatten", {w.in(0)}, {w.out()}, {{"axis", std::int64_t{1}}});
   const Shape& x = w.value(0).shape;
-  const bool known = std::all_of(x.begin() + stop + 1, x.end(), [](std::int64_t size) { return size != kUnknown; });
+  const bool known =
+      std::all_of(x.begin() + stop + 1, x.end(), [](std::int64_t size) { return size != kUnknown; });
   Ints shape(static_cast<std::size_t>(start), 0);
   shape.push_back(-1);
   if (known) {
     shape.insert(shape.end(), x.begin() + stop + 1, x.end());
     return w.emit_to("Reshape", {w.in(0), w.list(shape)}, {w.out()});
   }
-  std::string back = w.emit("Slice", {w.emit("Shape", {w.in(0)}), w.list({stop + 1}), w.list({rank}), w.list({0})});
-  w.emit_to("Reshape", {w.in(0), w.emit("Concat", {w.list(shape), back}, {{"axis", std::int64_t{0}}})}, {w.out()});
+  std::string back =
+      w.emit("Slice", {w.emit("Shape", {w.in(0)}), w.list({stop + 1}), w.list({rank}), w.list({0})});
+  w.emit_to("Reshape", {w.in(0), w.emit("Concat", {w.list(shape), back}, {{"axis", std::int64_t{0}}})},
+            {w.out()});
 }
 
 void write_squeeze(Writer& w) {
@@ -56,7 +61,8 @@ void write_squeeze(Writer& w) {
   const Shape& x = w.value(0).shape;
   if (w.has_rank(w.node().inputs[0]))
     std::erase_if(axes, [&](std::int64_t axis) {
-      const std::int64_t size = x.at(static_cast<std::size_t>(axis < 0 ? axis + static_cast<std::int64_t>(x.size()) : axis));
+      const std::int64_t size =
+          x.at(static_cast<std::size_t>(axis < 0 ? axis + static_cast<std::int64_t>(x.size()) : axis));
       return size != 1 && size != kUnknown;
     });
   if (axes.empty()) return w.emit_to("Identity", {w.in(0)}, {w.out()});
@@ -111,7 +117,8 @@ void write_split(Writer& w) {
     auto open = std::find(sections.begin(), sections.end(), -1);
     if (open != sections.end()) {
       const Shape& x = w.value(0).shape;
-      const std::int64_t size = x.at(static_cast<std::size_t>(axis < 0 ? axis + static_cast<std::int64_t>(x.size()) : axis));
+      const std::int64_t size =
+          x.at(static_cast<std::size_t>(axis < 0 ? axis + static_cast<std::int64_t>(x.size()) : axis));
       if (size == kUnknown) fail("the size of what it splits is not known");
       *open = 0;
       std::int64_t rest = size;
@@ -126,7 +133,8 @@ void write_split(Writer& w) {
 }
 
 void write_slice(Writer& w) {
-  const Ints axes = get<Ints>(w, "axes"), steps = get<Ints>(w, "steps"), dropped = get<Ints>(w, "decrease_axes");
+  const Ints axes = get<Ints>(w, "axes"), steps = get<Ints>(w, "steps"),
+             dropped = get<Ints>(w, "decrease_axes");
   const auto first = static_cast<std::size_t>(get<std::int64_t>(w, "starts_items"));
   auto bounds = [&](std::size_t vector, std::size_t begin, std::size_t end, std::string_view name) {
     if (begin == end) return list_of(w, vector, w.node().inputs.size(), name);
@@ -144,7 +152,8 @@ void write_slice(Writer& w) {
 
 void write_shape(Writer& w) {
   if (get<std::string>(w, "dtype") == "int64") return w.emit_to("Shape", {w.in(0)}, {w.out()});
-  w.emit_to("Cast", {w.emit("Shape", {w.in(0)})}, {w.out()}, {{"to", static_cast<std::int64_t>(ElementType::kInt32)}});
+  w.emit_to("Cast", {w.emit("Shape", {w.in(0)})}, {w.out()},
+            {{"to", static_cast<std::int64_t>(ElementType::kInt32)}});
 }
 
 void write_full(Writer& w) {
@@ -188,11 +197,13 @@ void write_arg(Writer& w) {
   const bool flat = get<bool>(w, "flatten");
   std::string x = flat ? w.emit("Reshape", {w.in(0), w.list({-1})}) : w.in(0);
   if (flat && get<bool>(w, "keepdims")) fail("ONNX can't keep the dimensions of a flattened tensor");
-  WrittenAttrs attrs = {{"axis", flat ? 0 : constant_axis(w, 1)}, {"keepdims", std::int64_t{get<bool>(w, "keepdims")}}};
+  WrittenAttrs attrs = {{"axis", flat ? 0 : constant_axis(w, 1)},
+                        {"keepdims", std::int64_t{get<bool>(w, "keepdims")}}};
   if (get<bool>(w, "last")) attrs.emplace_back("select_last_index", std::int64_t{1});
   const char* type = w.node().op == "arg_max" ? "ArgMax" : "ArgMin";
   if (get<std::string>(w, "dtype") == "int64") return w.emit_to(type, {x}, {w.out()}, attrs);
-  w.emit_to("Cast", {w.emit(type, {x}, attrs)}, {w.out()}, {{"to", static_cast<std::int64_t>(ElementType::kInt32)}});
+  w.emit_to("Cast", {w.emit(type, {x}, attrs)}, {w.out()},
+            {{"to", static_cast<std::int64_t>(ElementType::kInt32)}});
 }
 
 void write_top_k(Writer& w) {
@@ -204,7 +215,8 @@ void write_top_k(Writer& w) {
 void write_cumsum(Writer& w) {
   std::string axis = w.has("axis") ? w.in(1) : w.constant(Tensor::scalar(get<std::int64_t>(w, "axis")));
   w.emit_to("CumSum", {w.in(0), axis}, {w.out()},
-            {{"exclusive", std::int64_t{get<bool>(w, "exclusive")}}, {"reverse", std::int64_t{get<bool>(w, "reverse")}}});
+            {{"exclusive", std::int64_t{get<bool>(w, "exclusive")}},
+             {"reverse", std::int64_t{get<bool>(w, "reverse")}}});
 }
 
 void write_indexing(Writer& w) {
@@ -223,7 +235,8 @@ void write_indexing(Writer& w) {
   if (has_attr(spec, "batch_dims")) attrs.emplace_back("batch_dims", get<std::int64_t>(w, "batch_dims"));
   if (has_attr(spec, "reduction")) {
     const std::string how = get<std::string>(w, "reduction");
-    if (how != "none" && w.opset() < (how == "add" || how == "mul" ? 16 : 18)) fail("reduction {} needs a newer opset", how);
+    if (how != "none" && w.opset() < (how == "add" || how == "mul" ? 16 : 18))
+      fail("reduction {} needs a newer opset", how);
     if (how != "none") attrs.emplace_back("reduction", how);
   }
   w.emit_to(type, inputs, {w.out()}, attrs);
@@ -242,16 +255,17 @@ void write_depth(Writer& w) {
 
 std::vector<WriteRow> shape_writers() {
   std::vector<WriteRow> rows = {
-      {"reshape", write_reshape},   {"flatten", write_flatten},     {"squeeze", write_squeeze},
-      {"unsqueeze", write_unsqueeze}, {"transpose", write_transpose}, {"concat", write_concat},
-      {"split", write_split},       {"slice", write_slice},         {"shape", write_shape},
-      {"full", write_full},         {"expand", write_with_list},    {"tile", write_with_list},
-      {"arg_max", write_arg},       {"arg_min", write_arg},         {"top_k", write_top_k},
-      {"cumsum", write_cumsum},     {"depth_to_space", write_depth}, {"space_to_depth", write_depth},
+      {"reshape", write_reshape},     {"flatten", write_flatten},      {"squeeze", write_squeeze},
+      {"unsqueeze", write_unsqueeze}, {"transpose", write_transpose},  {"concat", write_concat},
+      {"split", write_split},         {"slice", write_slice},          {"shape", write_shape},
+      {"full", write_full},           {"expand", write_with_list},     {"tile", write_with_list},
+      {"arg_max", write_arg},         {"arg_min", write_arg},          {"top_k", write_top_k},
+      {"cumsum", write_cumsum},       {"depth_to_space", write_depth}, {"space_to_depth", write_depth},
   };
   for (const char* op : {"reduce_mean", "reduce_sum", "reduce_max", "reduce_min", "reduce_prod"})
     rows.push_back({op, write_reduce});
-  for (const char* op : {"gather", "gather_elements", "gather_nd", "scatter_elements", "scatter_nd", "one_hot"})
+  for (const char* op :
+       {"gather", "gather_elements", "gather_nd", "scatter_elements", "scatter_nd", "one_hot"})
     rows.push_back({op, write_indexing});
   return rows;
 }

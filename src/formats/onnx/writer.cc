@@ -63,7 +63,10 @@ std::vector<bool> infer_ranks(Graph& graph) {
 }  // namespace
 
 Writer::Writer(const Graph& graph, std::int64_t opset, Target target)
-    : graph_(graph), opset_(opset), target_(target), source_(dynamic_cast<const OnnxSource*>(graph.source.get())) {
+    : graph_(graph),
+      opset_(opset),
+      target_(target),
+      source_(dynamic_cast<const OnnxSource*>(graph.source.get())) {
   ranked_ = infer_ranks(graph_);
   names_.resize(graph_.values.size());
   integers_.resize(graph_.values.size());
@@ -115,8 +118,8 @@ std::string Writer::emit(const std::string& type, std::vector<std::string> input
   return name;
 }
 
-void Writer::emit_to(const std::string& type, std::vector<std::string> inputs, std::vector<std::string> outputs,
-                     const WrittenAttrs& attrs, std::string_view domain) {
+void Writer::emit_to(const std::string& type, std::vector<std::string> inputs,
+                     std::vector<std::string> outputs, const WrittenAttrs& attrs, std::string_view domain) {
   while (!inputs.empty() && inputs.back().empty()) inputs.pop_back();
   while (!outputs.empty() && outputs.back().empty()) outputs.pop_back();
   std::string bytes;
@@ -158,7 +161,8 @@ std::string Writer::as_int64(std::size_t i) {
   std::string name = in(i);
   if (list.dtype != DType::kInt64)
     name = emit("Cast", {name}, {{"to", static_cast<std::int64_t>(ElementType::kInt64)}});
-  return has_rank(node().inputs[i]) && list.shape.size() == 1 ? name : emit("Reshape", {name, this->list({-1})});
+  return has_rank(node().inputs[i]) && list.shape.size() == 1 ? name
+                                                              : emit("Reshape", {name, this->list({-1})});
 }
 
 // A node that octet did not understand goes back as it was; its subgraphs name values of the file.
@@ -168,7 +172,8 @@ void Writer::write_foreign() {
     foreign = &source_->foreign[static_cast<std::size_t>(node().source)];
   if (!foreign) fail("ONNX has no such op");
   if (source_->opset != opset_)
-    fail("octet keeps it as the file has it, of opset {}, and can't write it in opset {}", source_->opset, opset_);
+    fail("octet keeps it as the file has it, of opset {}, and can't write it in opset {}", source_->opset,
+         opset_);
   const std::size_t own = node().inputs.size() - foreign->captured.size();
   std::string bytes;
   pbf_writer out(bytes);
@@ -176,7 +181,8 @@ void Writer::write_foreign() {
   for (std::size_t i = 0; i < foreign->captured.size(); ++i) {
     const std::string& expected = foreign->captured[i];
     if (in(own + i) == expected) continue;
-    if (!taken_.insert(expected).second) fail("its subgraph reads \"{}\", which is something else by now", expected);
+    if (!taken_.insert(expected).second)
+      fail("its subgraph reads \"{}\", which is something else by now", expected);
     emit_to("Identity", {in(own + i)}, {expected});
   }
   for (std::size_t i = 0; i < node().outputs.size(); ++i) out.add_string(2, this->out(i));
@@ -280,7 +286,8 @@ std::string write_tensor(const Initializer& initializer) {
   return bytes;
 }
 
-std::string write_external_tensor(const Initializer& initializer, std::string_view location, std::uint64_t offset) {
+std::string write_external_tensor(const Initializer& initializer, std::string_view location,
+                                  std::uint64_t offset) {
   std::string bytes;
   pbf_writer out(bytes);
   write_header(out, initializer);

@@ -93,7 +93,7 @@ class Writer {
   std::vector<std::string> nodes_;
   std::vector<Initializer> initializers_;
   std::set<ValueId> written_constants_;
-  std::vector<const Node*> makers_;             // one a value
+  std::vector<const Node*> makers_;            // one a value
   std::vector<WrittenQuantization> integers_;  // one a value
 };
 

@@ -110,7 +110,8 @@ std::vector<OpSpec> quantization() {
   std::vector<OpSpec> specs = {
       {.name = "quantize",
        .inputs = {"x", "scale", "zero_point?"},
-       .attrs = {axis, bits, rounding_attr("even"), unit, {"dtype", "int8", words({"int8", "uint8", "float32"})}},
+       .attrs =
+           {axis, bits, rounding_attr("even"), unit, {"dtype", "int8", words({"int8", "uint8", "float32"})}},
        .infer = infer_quantize,
        .check = check_quantize},
       {.name = "dequantize",

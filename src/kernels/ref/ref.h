@@ -13,8 +13,8 @@ namespace octet::ref {
 std::span<const Implementation> implementations();
 const Implementation* find(std::string_view op);  // null when there is none
 
-// A single node, for folding constants: inputs, of which absent ones are null, are aligned, outputs have their
-// shapes. False: there is no kernel.
+// A single node, for folding constants: inputs, of which absent ones are null, are aligned, outputs have
+// their shapes. False: there is no kernel.
 bool evaluate(const Node& node, const std::vector<const Tensor*>& inputs, std::span<Tensor> outputs);
 
 // Convolution and linear algebra.

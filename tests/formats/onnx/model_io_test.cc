@@ -22,12 +22,12 @@ using ::testing::HasSubstr;
 
 void save(const Graph& graph, const std::filesystem::path& path, const SaveOptions& options = {}) {
   AtomicFiles files;
-  add_model(files, graph, {path, {}}, options);
+  onnx::add_model(files, graph, ModelPaths{path, {}}, options);
   files.commit();
 }
 
 Graph load(const std::filesystem::path& path, const LoadOptions& options = {}) {
-  return load_model({path, {}}, options);
+  return onnx::load_model(ModelPaths{path, {}}, options);
 }
 
 class Onnx : public ::testing::Test {
@@ -56,11 +56,12 @@ TEST_F(Onnx, AWrittenGraphRunsTheSame) {
 }
 
 TEST_F(Onnx, WhatDidNotChangeIsWrittenByteForByte) {
-  const std::string bytes = OnnxGraph{.nodes = {node_proto("Relu", {"x"}, {"y"})},
-                                      .initializers = {float_tensor("unused", {2}, {1, 2})},
-                                      .inputs = {value_proto("x", {-1, 3})},
-                                      .outputs = {value_proto("y", {-1, 3})}}
-                                .model(11);
+  const std::string bytes = OnnxGraph{
+      .nodes = {node_proto("Relu", {"x"}, {"y"})},
+      .initializers = {float_tensor("unused", {2}, {1, 2})},
+      .inputs = {value_proto("x", {-1, 3})},
+      .outputs = {value_proto(
+          "y", {-1, 3})}}.model(11);
   Graph graph = load_bytes(bytes);
   save(graph, dir_ / "copy.onnx");
   EXPECT_EQ(read_file(dir_ / "copy.onnx"), bytes);
@@ -71,13 +72,13 @@ TEST_F(Onnx, WhatDidNotChangeIsWrittenByteForByte) {
 }
 
 TEST_F(Onnx, AnUnknownOpSurvivesAndSaysWhyItCannotRun) {
-  const std::string bytes =
-      OnnxGraph{.nodes = {node_proto("Frobnicate", {"x"}, {"a"}, {int_attribute("k", 7)}, "com.example"),
-                          node_proto("Loop", {"", "", "a"}, {"b"}), node_proto("Relu", {"b"}, {"y"})},
-                .initializers = {},
-                .inputs = {value_proto("x", {3})},
-                .outputs = {value_proto("y", {3})}}
-          .model();
+  const std::string bytes = OnnxGraph{
+      .nodes = {node_proto("Frobnicate", {"x"}, {"a"}, {int_attribute("k", 7)}, "com.example"),
+                node_proto("Loop", {"", "", "a"}, {"b"}), node_proto("Relu", {"b"}, {"y"})},
+      .initializers = {},
+      .inputs = {value_proto("x", {3})},
+      .outputs = {value_proto(
+          "y", {3})}}.model();
   Graph graph = load_bytes(bytes);
   EXPECT_EQ(graph.nodes[0].op, "onnx:com.example.Frobnicate");
   EXPECT_EQ(graph.nodes[1].op, "onnx:Loop");
@@ -98,53 +99,57 @@ TEST_F(Onnx, ConstantsAreComputedOnTheWay) {
     out.add_message(5, float_tensor("", {2, 3}, {1, 2, 3, 4, 5, 6}));
     out.add_enum(20, 4);
   });
-  const Graph graph = load_bytes(OnnxGraph{.nodes = {node_proto("Constant", {}, {"w"}, {constant}),
-                                                     node_proto("Identity", {"w"}, {"v"}),
-                                                     node_proto("Transpose", {"v"}, {"t"}),
-                                                     node_proto("MatMul", {"x", "t"}, {"y"})},
-                                           .initializers = {},
-                                           .inputs = {value_proto("x", {1, 3})},
-                                           .outputs = {value_proto("y", {1, 2})}}
-                                     .model());
+  const Graph graph = load_bytes(OnnxGraph{
+      .nodes = {node_proto("Constant", {}, {"w"}, {constant}), node_proto("Identity", {"w"}, {"v"}),
+                node_proto("Transpose", {"v"}, {"t"}), node_proto("MatMul", {"x", "t"}, {"y"})},
+      .initializers = {},
+      .inputs = {value_proto("x", {1, 3})},
+      .outputs = {
+          value_proto("y", {1, 2})}}.model());
   ASSERT_EQ(graph.nodes.size(), 1u);
   EXPECT_TRUE(graph.value(graph.nodes[0].inputs[1]).is_constant());
-  EXPECT_THAT(values<float>(run_graph(graph, {Tensor::of<float>({1, 3}, {1, 10, 100})})[0]), ElementsAre(321, 654));
+  EXPECT_THAT(values<float>(run_graph(graph, {Tensor::of<float>({1, 3}, {1, 10, 100})})[0]),
+              ElementsAre(321, 654));
 }
 
 // IR 3: every initializer is an input as well, and only a default.
 TEST_F(Onnx, InitializersAmongTheInputsAreConstants) {
-  const Graph graph = load_bytes(OnnxGraph{.nodes = {node_proto("Add", {"x", "w"}, {"y"})},
-                                           .initializers = {float_tensor("w", {2}, {1, 2})},
-                                           .inputs = {value_proto("x", {2}), value_proto("w", {2})},
-                                           .outputs = {value_proto("y", {2})}}
-                                     .model());
+  const Graph graph = load_bytes(OnnxGraph{
+      .nodes = {node_proto("Add", {"x", "w"}, {"y"})},
+      .initializers = {float_tensor("w", {2}, {1, 2})},
+      .inputs = {value_proto("x", {2}), value_proto("w", {2})},
+      .outputs = {
+          value_proto("y", {2})}}.model());
   ASSERT_EQ(graph.inputs.size(), 1u);
   EXPECT_EQ(graph.value(graph.inputs[0]).name, "x");
 }
 
 TEST_F(Onnx, SoftmaxMeansAnotherThingBeforeOpset13) {
   for (std::int64_t opset : {11, 13}) {
-    const Graph graph = load_bytes(OnnxGraph{.nodes = {node_proto("Softmax", {"x"}, {"y"}, {int_attribute("axis", 1)})},
-                                             .initializers = {},
-                                             .inputs = {value_proto("x", {1, 2, 2})},
-                                             .outputs = {value_proto("y", {1, 2, 2})}}
-                                       .model(opset));
+    const Graph graph = load_bytes(OnnxGraph{
+        .nodes = {node_proto("Softmax", {"x"}, {"y"}, {int_attribute("axis", 1)})},
+        .initializers = {},
+        .inputs = {value_proto("x", {1, 2, 2})},
+        .outputs = {value_proto(
+            "y", {1, 2, 2})}}.model(opset));
     const Tensor y = run_graph(graph, {Tensor::of<float>({1, 2, 2}, {0, 0, 0, 0})})[0];
     EXPECT_FLOAT_EQ(values<float>(y)[0], opset < 13 ? 0.25f : 0.5f);
   }
 }
 
 TEST_F(Onnx, BranchesOnConstantsAndFunctionsAreInlined) {
-  const std::string then = OnnxGraph{.nodes = {node_proto("Neg", {"x"}, {"a"})},
-                                     .initializers = {},
-                                     .inputs = {},
-                                     .outputs = {value_proto("a", {2})}}
-                               .bytes();
-  const std::string otherwise = OnnxGraph{.nodes = {node_proto("Exp", {"x"}, {"b"})},
-                                          .initializers = {},
-                                          .inputs = {},
-                                          .outputs = {value_proto("b", {2})}}
-                                    .bytes();
+  const std::string then = OnnxGraph{
+      .nodes = {node_proto("Neg", {"x"}, {"a"})},
+      .initializers = {},
+      .inputs = {},
+      .outputs = {value_proto(
+          "a", {2})}}.bytes();
+  const std::string otherwise = OnnxGraph{
+      .nodes = {node_proto("Exp", {"x"}, {"b"})},
+      .initializers = {},
+      .inputs = {},
+      .outputs = {
+          value_proto("b", {2})}}.bytes();
   const std::string truth = message([](pbf_writer& out) {
     tensor_head(out, "truth", {}, 9);
     out.add_int32(5, 1);
@@ -156,14 +161,14 @@ TEST_F(Onnx, BranchesOnConstantsAndFunctionsAreInlined) {
     out.add_message(7, node_proto("Add", {"v", "v"}, {"w"}));
     out.add_string(10, "my");
   });
-  const Graph graph = load_bytes(
-      OnnxGraph{.nodes = {node_proto("If", {"truth"}, {"z"},
-                                     {graph_attribute("then_branch", then), graph_attribute("else_branch", otherwise)}),
-                          node_proto("Twice", {"z"}, {"y"}, {}, "my")},
-                .initializers = {truth},
-                .inputs = {value_proto("x", {2})},
-                .outputs = {value_proto("y", {2})}}
-          .model(17, {function}));
+  const Graph graph = load_bytes(OnnxGraph{
+      .nodes = {node_proto("If", {"truth"}, {"z"},
+                           {graph_attribute("then_branch", then), graph_attribute("else_branch", otherwise)}),
+                node_proto("Twice", {"z"}, {"y"}, {}, "my")},
+      .initializers = {truth},
+      .inputs = {value_proto("x", {2})},
+      .outputs = {
+          value_proto("y", {2})}}.model(17, {function}));
   EXPECT_THAT(values<float>(run_graph(graph, {Tensor::of<float>({2}, {1, 2})})[0]), ElementsAre(-2, -4));
 }
 
@@ -208,11 +213,12 @@ std::string model_with(const std::string& tensor) {
 
 TEST_F(Onnx, TensorsOfAllKindsAreRead) {
   auto numbers = [&](const std::string& tensor) {
-    const Graph graph = load_bytes(OnnxGraph{.nodes = {node_proto("Identity", {"w"}, {"y"})},
-                                             .initializers = {tensor},
-                                             .inputs = {value_proto("x", {2})},
-                                             .outputs = {value_proto("y", {2})}}
-                                       .model());
+    const Graph graph = load_bytes(OnnxGraph{
+        .nodes = {node_proto("Identity", {"w"}, {"y"})},
+        .initializers = {tensor},
+        .inputs = {value_proto("x", {2})},
+        .outputs = {
+            value_proto("y", {2})}}.model());
     return values<float>(graph.value(graph.nodes[0].inputs[0]).constant.cast(DType::kFloat32));
   };
   auto typed = [&](int type, std::initializer_list<std::int32_t> data, std::int64_t count) {
@@ -229,15 +235,17 @@ TEST_F(Onnx, TensorsOfAllKindsAreRead) {
   };
   using namespace std::string_literals;
   EXPECT_THAT(numbers(float_tensor("w", {2}, {1.5f, -2})), ElementsAre(1.5f, -2));
-  EXPECT_THAT(numbers(typed(3, {-1, 5}, 2)), ElementsAre(-1, 5));                      // int8
-  EXPECT_THAT(numbers(typed(10, {0x3c00, 0xc000}, 2)), ElementsAre(1, -2));            // float16
-  EXPECT_THAT(numbers(raw(16, "\x80\x3f\x00\xc0"s, 2)), ElementsAre(1, -2));           // bfloat16
-  EXPECT_THAT(numbers(raw(22, "\x9f\x03"s, 3)), ElementsAre(-1, -7, 3));               // int4, the low half first
-  EXPECT_THAT(numbers(raw(21, "\x9f\x03"s, 3)), ElementsAre(15, 9, 3));                // uint4
-  EXPECT_THAT(numbers(raw(9, "\x00\x07"s, 2)), ElementsAre(0, 1));                     // bool
-  EXPECT_THAT(numbers(raw(11, "\0\0\0\0\0\0\xf8\x3f"s, 1)), ElementsAre(1.5f));        // float64
-  EXPECT_THAT(error(model_with(raw(1, "1234", 2))), HasSubstr("tensor w: its data has 4 bytes, its shape 2 needs 8"));
-  EXPECT_THAT(error(model_with(typed(1, {}, 2))), HasSubstr("tensor w: float_data has 0 entries, its shape needs 2"));
+  EXPECT_THAT(numbers(typed(3, {-1, 5}, 2)), ElementsAre(-1, 5));                // int8
+  EXPECT_THAT(numbers(typed(10, {0x3c00, 0xc000}, 2)), ElementsAre(1, -2));      // float16
+  EXPECT_THAT(numbers(raw(16, "\x80\x3f\x00\xc0"s, 2)), ElementsAre(1, -2));     // bfloat16
+  EXPECT_THAT(numbers(raw(22, "\x9f\x03"s, 3)), ElementsAre(-1, -7, 3));         // int4, the low half first
+  EXPECT_THAT(numbers(raw(21, "\x9f\x03"s, 3)), ElementsAre(15, 9, 3));          // uint4
+  EXPECT_THAT(numbers(raw(9, "\x00\x07"s, 2)), ElementsAre(0, 1));               // bool
+  EXPECT_THAT(numbers(raw(11, "\0\0\0\0\0\0\xf8\x3f"s, 1)), ElementsAre(1.5f));  // float64
+  EXPECT_THAT(error(model_with(raw(1, "1234", 2))),
+              HasSubstr("tensor w: its data has 4 bytes, its shape 2 needs 8"));
+  EXPECT_THAT(error(model_with(typed(1, {}, 2))),
+              HasSubstr("tensor w: float_data has 0 entries, its shape needs 2"));
   EXPECT_THAT(error(model_with(raw(8, "", 2))), HasSubstr("tensor w: octet does not hold string"));
 }
 
@@ -293,11 +301,12 @@ TEST_F(Onnx, SaysWhatItCannotRead) {
 
 // Some tools write nodes in an order in which they can't run.
 TEST_F(Onnx, NodesAreBroughtIntoOrder) {
-  const Graph graph = load_bytes(OnnxGraph{.nodes = {node_proto("Neg", {"a"}, {"y"}), node_proto("Exp", {"x"}, {"a"})},
-                                           .initializers = {},
-                                           .inputs = {value_proto("x", {1})},
-                                           .outputs = {value_proto("y", {1})}}
-                                     .model());
+  const Graph graph = load_bytes(OnnxGraph{
+      .nodes = {node_proto("Neg", {"a"}, {"y"}), node_proto("Exp", {"x"}, {"a"})},
+      .initializers = {},
+      .inputs = {value_proto("x", {1})},
+      .outputs = {
+          value_proto("y", {1})}}.model());
   EXPECT_EQ(graph.nodes[0].op, "exp");
 }
 
@@ -320,8 +329,10 @@ Graph quantized_network(float bias, float abs_max = 1, int bits = 8) {
   ValueId quantized = b.op("dequantize", {b.op("quantize", {x, scale}), scale});
   ValueId weight = b.constant("w", Tensor::of<std::int8_t>({2, 2, 1, 1}, {7, -3, 5, 6}));
   ValueId steps = b.constant("w.scale", Tensor::of<float>({2}, {abs_max, 0.5f}));
-  ValueId dequantized = b.op("dequantize", {weight, steps}, {{"axis", std::int64_t{0}}, {"bits", std::int64_t{bits}}});
-  ValueId y = b.conv2d(quantized, dequantized, {.bias = b.constant("bias", Tensor::of<float>({2}, {bias, 1}))});
+  ValueId dequantized =
+      b.op("dequantize", {weight, steps}, {{"axis", std::int64_t{0}}, {"bits", std::int64_t{bits}}});
+  ValueId y =
+      b.conv2d(quantized, dequantized, {.bias = b.constant("bias", Tensor::of<float>({2}, {bias, 1}))});
   ValueId z = b.relu(y), out_scale = b.constant("y.scale", Tensor::of<float>({1}, {3}));
   return b.build({b.op("dequantize", {b.op("quantize", {z, out_scale}), out_scale})});
 }
@@ -345,7 +356,8 @@ TEST_F(Onnx, QuantizedGraphsHaveTheFormOfTheirTarget) {
     const std::vector<float> found = values<float>(run_graph(read, {x})[0]);
     for (std::size_t i = 0; i < found.size(); ++i) EXPECT_NEAR(found[i], expected[i], 3.0 / 127) << target;
   }
-  EXPECT_THAT(error_of([&] { save(graph, dir_ / "model.onnx", {.target = "npu"}); }), HasSubstr("npu: no such target"));
+  EXPECT_THAT(error_of([&] { save(graph, dir_ / "model.onnx", {.target = "npu"}); }),
+              HasSubstr("npu: no such target"));
 }
 
 // A channel with tiny weights: its bias in units of the sums does not fit into int32, and stays a float.

@@ -25,7 +25,8 @@ inline void tensor_head(pbf_writer& out, const std::string& name, const Shape& s
   out.add_string(8, name);
 }
 
-inline std::string float_tensor(const std::string& name, const Shape& shape, const std::vector<float>& values) {
+inline std::string float_tensor(const std::string& name, const Shape& shape,
+                                const std::vector<float>& values) {
   return message([&](pbf_writer& out) {
     tensor_head(out, name, shape, 1);
     for (float value : values) out.add_float(4, value);
@@ -53,9 +54,10 @@ inline std::string value_proto(const std::string& name, const Shape& shape, int 
                                          tensor.add_enum(1, type);
                                          tensor.add_message(2, message([&](pbf_writer& dims) {
                                                               for (std::int64_t size : shape)
-                                                                dims.add_message(1, message([&](pbf_writer& dim) {
-                                                                                   if (size >= 0) dim.add_int64(1, size);
-                                                                                 }));
+                                                                dims.add_message(
+                                                                    1, message([&](pbf_writer& dim) {
+                                                                      if (size >= 0) dim.add_int64(1, size);
+                                                                    }));
                                                             }));
                                        }));
                     }));
@@ -79,7 +81,8 @@ inline std::string graph_attribute(const std::string& name, const std::string& g
 }
 
 inline std::string node_proto(const std::string& type, const std::vector<std::string>& inputs,
-                              const std::vector<std::string>& outputs, const std::vector<std::string>& attributes = {},
+                              const std::vector<std::string>& outputs,
+                              const std::vector<std::string>& attributes = {},
                               const std::string& domain = "") {
   return message([&](pbf_writer& out) {
     for (const std::string& input : inputs) out.add_string(1, input);
