@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "formats/format.h"
 #include "formats/paddle/model_io.h"
 #include "formats/paddle/state_dict.h"
 #include "formats/paddle3/model_io.h"
@@ -181,6 +182,22 @@ Inputs statistics() {
   return {read_file(dir / "x")};
 }
 
+Inputs onnx_models() {
+  Builder b;
+  ValueId x = b.input("x", {kUnknown, 3, 8, 8});
+  ValueId weight = b.constant("conv.w", Tensor::of<float>({2, 3, 1, 1}, {1, 2, 3, 4, 5, 6}));
+  ValueId y = b.hard_swish(b.conv2d(x, weight, {.strides = {2, 2}}));
+  y = b.softmax(b.flatten(b.global_avg_pool(y)));
+  TempDir dir;
+  const Graph graph = b.build({y});
+  Inputs inputs;
+  for (int opset : {13, 21}) {
+    save_model(graph, dir.path(), {.format = "onnx", .opset = opset});
+    inputs.push_back(read_file(dir / "model.onnx"));
+  }
+  return inputs;
+}
+
 struct Row {
   const char* target;
   Inputs (*make)();
@@ -191,6 +208,7 @@ constexpr Row kRows[] = {{"npy_fuzz", npy},
                          {"pickle_fuzz", pickles},
                          {"pdmodel_fuzz", pdmodels},
                          {"paddle3_fuzz", paddle3_models},
+                         {"onnx_fuzz", onnx_models},
                          {"jpeg_fuzz", jpegs},
                          {"png_fuzz", pngs},
                          {"webp_fuzz", webps},

@@ -22,12 +22,12 @@ using ::testing::HasSubstr;
 
 void save(const Graph& graph, const std::filesystem::path& path, const SaveOptions& options = {}) {
   AtomicFiles files;
-  add_model(files, graph, ModelPaths{path, {}}, options);
+  onnx::add_model(files, graph, ModelPaths{path, {}}, options);
   files.commit();
 }
 
 Graph load(const std::filesystem::path& path, const LoadOptions& options = {}) {
-  return load_model(ModelPaths{path, {}}, options);
+  return onnx::load_model(ModelPaths{path, {}}, options);
 }
 
 class Onnx : public ::testing::Test {
