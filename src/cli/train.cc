@@ -34,10 +34,10 @@ void add_network_flags(Args& args, TrainFlags* flags) {
                "start from the weights of this checkpoint: a file, a prefix without .pdparams, or a folder");
   pretrained.path = "model.pretrained";
   pretrained.aliases = {"model-path"};
-  Flag& resume =
-      args.add("resume", &train.resume, "FILE_OR_DIR",
-               "continue this run exactly where it stopped, with its recipe.yaml: a prefix, or a folder, whose "
-               "latest.* is taken, or an iter_N of segmentation");
+  Flag& resume = args.add(
+      "resume", &train.resume, "FILE_OR_DIR",
+      "continue this run exactly where it stopped, with its recipe.yaml: a prefix, or a folder, whose "
+      "latest.* is taken, or an iter_N of segmentation");
   resume.path = "resume";
   resume.aliases = {"resume-model"};
   Flag& start = args.add("start-epoch", &flags->start_epoch, {0, 1 << 20}, "count epochs from this one");
@@ -165,7 +165,8 @@ void add_loss_flags(Args& args, TrainFlags* flags) {
 void add_training_flags(Args& args, TrainFlags* flags) {
   train::TrainOptions& train = flags->train;
   args.group("Training");
-  Flag& batch = args.add("batch-size", &flags->batch_size, {0, 1 << 20}, "pictures per step, in each process");
+  Flag& batch =
+      args.add("batch-size", &flags->batch_size, {0, 1 << 20}, "pictures per step, in each process");
   batch.default_text = "256; segmentation: 1";
   batch.aliases = {"b"};
   batch.path = "batch_size";

@@ -35,6 +35,7 @@ TEST(SegmentationLog, EvaluationsAsPaddleSegPrintsThem) {
   const SegmentationScores scores{.iou = {0.99408, 0.7112},
                                   .precision = {0.99592, 0.8886},
                                   .recall = {0.5, 1},
+                                  .dice = {},
                                   .mean_iou = 0.85264,
                                   .mean_dice = 0.9585,
                                   .accuracy = 0.99421,
