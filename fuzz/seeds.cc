@@ -9,8 +9,10 @@
 
 #include "formats/paddle/model_io.h"
 #include "formats/paddle/state_dict.h"
+#include "formats/paddle3/model_io.h"
 #include "graph/builder.h"
 #include "quant/calibrate.h"
+#include "support/archives.h"
 #include "support/idx_files.h"
 #include "support/npz.h"
 #include "support/pickle_samples.h"
@@ -63,26 +65,55 @@ Inputs pickles() {
   return inputs;
 }
 
-std::string model(const Graph& graph) {
+using WriteModel = std::string (*)(const Graph& graph, const std::function<void(Bytes)>& write_params);
+
+std::string model(const Graph& graph, WriteModel write) {
   std::string params;
-  std::string program = paddle::write_model(graph, [&](Bytes bytes) { params += as_text(bytes); });
+  std::string program = write(graph, [&](Bytes bytes) { params += as_text(bytes); });
   std::string size(4, '\0');
   std::uint32_t count = static_cast<std::uint32_t>(program.size());
   std::memcpy(size.data(), &count, sizeof count);
   return size + program + params;
 }
 
-Inputs models() {
+Inputs models(WriteModel write) {
   Builder small;
   ValueId a = small.input("x", {kUnknown, 4});
-  Inputs inputs = {model(small.build({small.softmax(small.relu(a))}))};
+  Inputs inputs = {model(small.build({small.softmax(small.relu(a))}), write)};
   Builder b;
   ValueId x = b.input("x", {kUnknown, 3, 8, 8});
   ValueId weight = b.constant("conv.w", Tensor::of<float>({2, 3, 1, 1}, {1, 2, 3, 4, 5, 6}));
   ValueId y = b.hard_swish(b.conv2d(x, weight, {.strides = {2, 2}}));
   ValueId bias = b.constant("bias", Tensor::of<float>({2}, {1, 2}));
   y = b.flatten(b.global_avg_pool(b.add(y, bias, 1)));
-  inputs.push_back(model(b.build({y})));
+  inputs.push_back(model(b.build({y}), write));
+  return inputs;
+}
+
+Inputs pdmodels() {
+  return models(paddle::write_model);
+}
+
+// And with what these files say by ops: computed shapes, lists, int8 weights.
+Inputs paddle3_models() {
+  Inputs inputs = models(paddle3::write_model);
+  Builder b;
+  const ValueId x = b.input("x", {kUnknown, 4, 6, kUnknown});
+  const ValueId size = b.op("slice", {b.op("shape", {x})},
+                            {{"axes", std::vector<std::int64_t>{0}},
+                             {"starts", std::vector<std::int64_t>{0}},
+                             {"ends", std::vector<std::int64_t>{1}}});
+  const ValueId rest =
+      b.op("full", {}, {{"shape", std::vector<std::int64_t>{1}}, {"dtype", "int32"}, {"value", -1.0}});
+  const std::vector<ValueId> parts = b.split(x, {1, 3}, 1);
+  const ValueId flat = b.op("reshape", {b.concat({parts[1], parts[0]}, 1), kNoValue, size, rest});
+  const ValueId scale = b.constant("scale", Tensor::of<float>({1}, {2}));
+  const ValueId integers =
+      b.constant("w", Tensor::of<std::int8_t>({2, 4, 1, 1}, {1, -2, 3, -4, 5, -6, 7, -8}));
+  const ValueId weights =
+      b.op("dequantize", {integers, b.constant("scales", Tensor::of<float>({2}, {1, 2}))}, {{"axis", 0}});
+  const ValueId image = b.op("dequantize", {b.op("quantize", {x, scale}, {{"dtype", "float32"}}), scale});
+  inputs.push_back(model(b.build({flat, b.conv2d(image, weights)}), paddle3::write_model));
   return inputs;
 }
 
@@ -121,12 +152,17 @@ Inputs yamls() {
 }
 
 Inputs lists() {
-  return {"passwd 0\ngroup 12\n", "\xef\xbb\xbf\tpasswd\r\n\n  group  \n",
-          "/etc/passwd\t3\nno where.jpg 4\n"};
+  return {"passwd 0\ngroup 12\n", "\xef\xbb\xbf\tpasswd\r\n\n  group  \n", "/etc/passwd\t3\nno where.jpg 4\n",
+          "passwd group\ngroup passwd\n"};
 }
 
 Inputs idx() {
   return {idx_pictures(2), gzip(idx_pictures(2)), idx_labels(5), gzip(idx_labels(5))};
+}
+
+Inputs archives() {
+  const ArchiveFiles files = {{"top/", ""}, {"top/a", "some text"}, {"b", ""}};
+  return {make_zip(files), make_tar(files), make_tar_gz(files), make_tar({{"l", ""}}, '2', "x")};
 }
 
 Inputs configs() {
@@ -153,7 +189,8 @@ struct Row {
 constexpr Row kRows[] = {{"npy_fuzz", npy},
                          {"npz_fuzz", npzs},
                          {"pickle_fuzz", pickles},
-                         {"pdmodel_fuzz", models},
+                         {"pdmodel_fuzz", pdmodels},
+                         {"paddle3_fuzz", paddle3_models},
                          {"jpeg_fuzz", jpegs},
                          {"png_fuzz", pngs},
                          {"webp_fuzz", webps},
@@ -161,6 +198,7 @@ constexpr Row kRows[] = {{"npy_fuzz", npy},
                          {"deploy_yaml_fuzz", yamls},
                          {"list_fuzz", lists},
                          {"idx_fuzz", idx},
+                         {"archive_fuzz", archives},
                          {"tipc_config_fuzz", configs},
                          {"statistics_fuzz", statistics}};
 

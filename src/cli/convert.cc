@@ -15,10 +15,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
+const SaveOptions kUsual = {.model_file = "inference.pdmodel", .weights_file = "inference.pdiparams"};
+
 struct Options {
   ModelFlags model;
   std::string output;
-  SaveOptions save = {.model_file = "inference.pdmodel", .weights_file = "inference.pdiparams"};
+  std::string format = SaveOptions().format;
+  std::string model_name = kUsual.model_file, params_name = kUsual.weights_file;
 };
 
 void report(const fs::path& path) {
@@ -57,14 +60,14 @@ bool copy_deploy_yaml(AtomicFiles& files, const ModelPaths& from, const ModelPat
 }
 
 int convert(const Options& options) {
-  check_saved_names(options.save.model_file, options.save.weights_file);
+  const SaveOptions save = saved_files(options.format, options.model_name, options.params_name, kUsual);
   ModelPaths from = find_model(options.model.path, options.model.files);
   fs::path directory = options.output;
   // Over its own files too: they are replaced whole, while the old ones stay mapped.
   const Model model = Model::load(options.model.path, options.model.files);
   make_directory(directory);
   AtomicFiles files;
-  const ModelPaths to = add_model(files, *model.graph(), directory, options.save);
+  const ModelPaths to = add_model(files, *model.graph(), directory, save);
   const bool has_deploy_yaml = copy_deploy_yaml(files, from, to);
   files.commit();
   report(to.model);
@@ -80,12 +83,14 @@ std::function<int()> declare_convert(Args& args) {
   add_model_flags(args, &options->model);
   args.group("Output");
   args.add("output", &options->output, "DIR", "the directory to write to; made if need be").required = true;
-  args.add("save-model-filename", &options->save.model_file, "NAME", "the program's file");
-  args.add("save-params-filename", &options->save.weights_file, "NAME", "the parameters' file");
+  add_format_flag(args, &options->format);
+  args.add("save-model-filename", &options->model_name, "NAME", "the program's file");
+  args.add("save-params-filename", &options->params_name, "NAME", "the parameters' file");
   args.note(
       "What octet does not change is written as it was read, byte for byte, including ops it doesn't know. A "
       "deploy.yaml beside the model goes along. Files appear whole or not at all.");
   args.example("octet convert --model old_model --output new_model");
+  args.example("octet convert --model old_model --output for_paddle_3 --format paddle3");
   args.example("octet convert --model new_model --output legacy --save_model_filename __model__ \\");
   args.example("    --save_params_filename __params__");
   return [options] { return convert(*options); };

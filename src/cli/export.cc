@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "cli/command.h"
+#include "cli/model_flags.h"
 #include "cli/output.h"
 #include "cli/tensors.h"
 #include "data/classification.h"
@@ -30,6 +31,7 @@ struct Options {
   std::optional<int> num_classes;
   double width = 1.0;
   std::string output;
+  std::string format = SaveOptions().format;
   std::string model_name = "inference";
   int img_size = 224;
   bool no_softmax = false;
@@ -79,7 +81,11 @@ int export_model(const Options& options) {
   models::check_model_name(options.model);
   const fs::path checkpoint = models::find_checkpoint(options.pretrained);
   const fs::path directory = options.output;
-  const std::string program = options.model_name + ".pdmodel", params = options.model_name + ".pdiparams";
+  const Format& format = find_format(options.format);
+  const auto named = [&](std::string_view usual) {
+    return options.model_name + fs::path(usual).extension().string();
+  };
+  const std::string program = named(format.model_file), params = named(format.weights_file);
   const Transforms transforms = transforms_for(options, checkpoint);
   Graph graph = load_network(options, checkpoint);
   models::to_inference(graph,
@@ -87,7 +93,7 @@ int export_model(const Options& options) {
   const std::vector<std::string> class_names = load_class_names(checkpoint);
   make_directory(directory);
   AtomicFiles files;
-  add_model(files, graph, directory, {.model_file = program, .weights_file = params});
+  add_model(files, graph, directory, {options.format, program, params});
   files.add(directory / "deploy.yaml", write_deploy_yaml(transforms, program, params, class_names));
   files.commit();
   for (const std::string& name : {program, params, std::string("deploy.yaml")})
@@ -114,6 +120,7 @@ std::function<int()> declare_export(Args& args) {
   args.group("Output");
   args.add("save-inference-dir", &options->output, "DIR", "the directory to write to; made if need be")
       .required = true;
+  add_format_flag(args, &options->format);
   args.add("model-name", &options->model_name, "inference|model", "what the files are called");
   args.add("img-size", &options->img_size, {1, kMaxPictureSide}, "height and width of the model's input");
   args.add("no-softmax", &options->no_softmax, "end in scores, not in probabilities");

@@ -6,6 +6,7 @@
 #include "base/threads.h"
 #include "cli/program.h"
 #include "cli/start_train.h"
+#include "formats/format.h"
 #include "kernels/dispatch.h"
 
 namespace octet::cli {
@@ -28,8 +29,8 @@ std::string requested_gpu(const RuntimeFlags& flags) {
 void add_file_flags(Args& args, ModelFlags* flags) {
   args.add(
       "model-filename", &flags->files.model_file, "NAME",
-      "the program's file in the directory; without it inference.pdmodel, model.pdmodel, __model__ or the "
-      "only *.pdmodel");
+      "the program's file in the directory; without it inference.json, inference.pdmodel, model.pdmodel, "
+      "__model__ or the only *.json or *.pdmodel that is one");
   args.add("params-filename", &flags->files.weights_file, "NAME",
            "the parameters' file; without it the one that belongs to the program");
 }
@@ -53,16 +54,39 @@ void add_runtime_flags(Args& args, RuntimeFlags* flags) {
   add_device_flags(args, flags);
 }
 
-void check_saved_names(const std::string& model, const std::string& params) {
+Flag& add_format_flag(Args& args, std::string* format) {
+  std::vector<std::string_view> names, files;
+  for (const Format& row : formats()) {
+    names.push_back(row.name);
+    files.push_back(row.model_file);
+  }
+  return args.add("format", format, fmt::format("{}", fmt::join(names, "|")),
+                  fmt::format("the kind of files to write, in this order: {}", fmt::join(files, ", ")));
+}
+
+SaveOptions saved_files(const std::string& format, const std::string& model, const std::string& params,
+                        const SaveOptions& usual) {
+  const Format& row = find_format(format);
+  SaveOptions save{format, model, params};
+  if (row.name != SaveOptions().format) {
+    if (model == usual.model_file) save.model_file = row.model_file;
+    if (params == usual.weights_file) save.weights_file = row.weights_file;
+    const std::filesystem::path ending = std::filesystem::path(row.model_file).extension();
+    if (std::filesystem::path(save.model_file).extension() != ending)
+      fail("--save-model-filename: '{}' does not end in {}, by which these files are known", save.model_file,
+           ending.string());
+  }
   const auto check = [](const char* flag, const std::string& name) {
     if (std::filesystem::path(name).filename() != name || name == "." || name == "..")
       fail("{}: '{}' is not the name of a file; give the directory as the output", flag, name);
     if (name == "deploy.yaml" || name == "ptq_report.json")
       fail("{}: '{}' is written as well, with something else in it", flag, name);
   };
-  check("--save-model-filename", model);
-  check("--save-params-filename", params);
-  if (model == params) fail("--save-params-filename: '{}' is the program's name already", params);
+  check("--save-model-filename", save.model_file);
+  check("--save-params-filename", save.weights_file);
+  if (save.model_file == save.weights_file)
+    fail("--save-params-filename: '{}' is the program's name already", save.weights_file);
+  return save;
 }
 
 void add_device_flags(Args& args, RuntimeFlags* flags) {

@@ -19,9 +19,13 @@ struct ModelFlags {
 void add_file_flags(Args& args, ModelFlags* flags);
 void add_model_flags(Args& args, ModelFlags* flags, const std::string& name = "model");
 
-// Names for the two files of a model that is to be saved: an Error when they are paths, the same, or taken by
-// what is written beside them.
-void check_saved_names(const std::string& model, const std::string& params);
+// `--format`: as which files the model is saved.
+Flag& add_format_flag(Args& args, std::string* format);
+// The files of a model that is to be saved: `usual` (Paddle's names, unless the user gave others) or, for
+// another format, those that it usually has. An Error when the names are paths, the same, taken by what is
+// written beside them, or not such that the format's programs find them.
+SaveOptions saved_files(const std::string& format, const std::string& model, const std::string& params,
+                        const SaveOptions& usual);
 
 struct RuntimeFlags {
   std::optional<int> threads;

@@ -27,10 +27,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
+const SaveOptions kUsual = {.model_file = "__model__", .weights_file = "__params__"};
+
 struct Options {
   ModelFlags model;
   std::string output;
-  std::string model_name = "__model__", params_name = "__params__";
+  std::string format = SaveOptions().format;
+  std::string model_name = kUsual.model_file, params_name = kUsual.weights_file;
   std::string data_dir;
   int batch_size = 10, batch_num = 10, seed = 0;
   PreprocessFlags preprocess;
@@ -289,7 +292,7 @@ int run(Options& options) {
   // Batches come and go in several threads. From their heaps, little of that memory would come back.
   mallopt(M_MMAP_THRESHOLD, 4 << 20);
   if (options.output.empty()) fail("--output_dir is missing: where should the int8 model go?");
-  check_saved_names(options.model_name, options.params_name);
+  const SaveOptions save = saved_files(options.format, options.model_name, options.params_name, kUsual);
   check_writable(options.output);
   if (!options.quantize.save_stats.empty())
     check_writable(fs::path(options.quantize.save_stats).parent_path());
@@ -375,9 +378,8 @@ int run(Options& options) {
   fs::path folder(options.output);
   make_directory(folder);
   AtomicFiles files;
-  add_model(files, *quantized->graph(), folder,
-            {.model_file = options.model_name, .weights_file = options.params_name});
-  files.add(folder / "deploy.yaml", write_deploy_yaml(transforms, options.model_name, options.params_name,
+  add_model(files, *quantized->graph(), folder, save);
+  files.add(folder / "deploy.yaml", write_deploy_yaml(transforms, save.model_file, save.weights_file,
                                                       load_class_names(options.model.path)));
   constexpr auto kReplace = nlohmann::json::error_handler_t::replace;  // names may hold anything
   files.add(folder / "ptq_report.json", to_json(report, options).dump(1, ' ', false, kReplace) + "\n");
@@ -387,8 +389,8 @@ int run(Options& options) {
   auto bytes = [](const fs::path& path) { return static_cast<double>(fs::file_size(path)); };
   const std::size_t skipped = pictures ? pictures->broken().size() : 0;
   say("{} + {}: {:.2f} MB, calibrated on {} pictures{}, {}; all layers are in {}\n",
-      (folder / options.model_name).string(), options.params_name,
-      (bytes(folder / options.params_name) + bytes(folder / options.model_name)) / 1e6, report.samples,
+      (folder / save.model_file).string(), save.weights_file,
+      (bytes(folder / save.weights_file) + bytes(folder / save.model_file)) / 1e6, report.samples,
       skipped > 0 ? fmt::format(" ({} skipped: can't be read)", skipped) : "", judged_on(report),
       (folder / "ptq_report.json").string());
   return 0;
@@ -404,6 +406,7 @@ std::function<int()> declare_ptq(Args& args) {
   args.group("Output");
   args.add("output-dir", &options->output, "DIR", "where the int8 model goes").aliases = {
       "quantize-model-path"};
+  add_format_flag(args, &options->format);
   args.add("save-model-filename", &options->model_name, "NAME", "file name of its program");
   args.add("save-params-filename", &options->params_name, "NAME", "file name of its parameters");
   args.add(

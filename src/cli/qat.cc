@@ -23,7 +23,12 @@ QatFlags::QatFlags() {
 
 train::DistillOptions options_of(const QatFlags& flags) {
   train::DistillOptions distill = flags.distill;
-  check_saved_names(distill.save_model_filename, distill.save_params_filename);
+  const train::DistillOptions usual;
+  const SaveOptions save =
+      saved_files(distill.save_format, distill.save_model_filename, distill.save_params_filename,
+                  {.model_file = usual.save_model_filename, .weights_file = usual.save_params_filename});
+  distill.save_model_filename = save.model_file;
+  distill.save_params_filename = save.weights_file;
   distill.model = flags.model.path;
   distill.model_filename = flags.model.files.model_file;
   distill.params_filename = flags.model.files.weights_file;
@@ -92,6 +97,7 @@ void add_qat_flags(Args& args, QatFlags* flags) {
   output.aliases = {"quantize-model-path"};
   output.required = true;
   output.path = "output_dir";
+  add_format_flag(args, &distill.save_format).path = "save_format";
   args.add("save-model-filename", &distill.save_model_filename, "NAME", "file name of its program").path =
       "save_model_filename";
   args.add("save-params-filename", &distill.save_params_filename, "NAME", "file name of its parameters")

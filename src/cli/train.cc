@@ -5,6 +5,8 @@
 #include "base/error.h"
 #include "base/journal.h"
 #include "cli/command.h"
+#include "cli/console.h"
+#include "cli/download.h"
 #include "cli/recipe.h"
 #include "cli/start_train.h"
 
@@ -228,8 +230,9 @@ void add_training_flags(Args& args, TrainFlags* flags) {
   args.add("pact-quant", &flags->quant.options.enabled,
            "train with the int8 arithmetic of the deployed model in mind")
       .path = "quant.pact_quant";
-  Flag& qat = args.add_key("qat", "True|False",
-                           "the same in PaddleSeg's way: moving averages, and batch norms stay as they are");
+  Flag& qat =
+      args.add_key("qat", "True|False",
+                   "the same in PaddleSeg's way: moving averages for activations, and batch norms go on");
   qat.boolean = true;
   qat.default_text = "False";
   qat.set = [flags](const std::string& text) {
@@ -318,6 +321,18 @@ void take_recipe_of_run(Args& args, TrainFlags* flags, const std::string& resume
   flags->output_dir = folder.empty() ? "." : folder.string();
 }
 
+// Weights by URL and data sets that octet knows become files and folders.
+void fetch_what_is_missing(TrainFlags* flags) {
+  train::TrainOptions options = options_of(*flags);
+  Console console;
+  fetch_missing(options, console);
+  flags->train.pretrained = options.pretrained;
+  flags->train.network.backbone_pretrained = options.network.backbone_pretrained;
+  if (options.task != train::TaskKind::kSegmentation) return;
+  flags->train.data_path = options.train_masks.root;
+  flags->train.val_data_path = options.val_masks.root;
+}
+
 }  // namespace
 
 void add_train_flags(Args& args, TrainFlags* flags) {
@@ -353,7 +368,10 @@ std::function<int()> declare_train(Args& args) {
   args.example("octet train --data-path ILSVRC2012 --model mobilenet_v3_small --output-dir out");
   args.example("octet train --resume out");
   args.example("octet train --config configs/fashion_mnist/mobilenet_v3_small.yaml");
-  return [flags, &args] { return start_train("train", make_recipe(args, flags.get())); };
+  return [flags, &args] {
+    fetch_what_is_missing(flags.get());
+    return start_train("train", make_recipe(args, flags.get()));
+  };
 }
 
 }  // namespace octet::cli

@@ -17,8 +17,7 @@ std::span<T> part_of(Tensor& tensor, std::size_t place) {
 }  // namespace
 
 void allocate(Batch& batch, const Example& example, const Tensor& array, std::int64_t count, int channels) {
-  const Image& image = example.image;
-  Shape shape = array.empty() ? Shape{channels, image.height, image.width} : array.shape();
+  Shape shape = array.empty() ? Shape{channels, example.height(), example.width()} : array.shape();
   shape.insert(shape.begin(), count);
   batch.pixels = Tensor(DType::kFloat32, shape);
   if (const Mask* mask = example.mask())

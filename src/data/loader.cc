@@ -30,7 +30,7 @@ struct Piece {
   std::string error = {};  // why the one whose turn it was can't be read; empty: it can
 
   Shape shape() const {
-    return array.empty() ? Shape{Image::kChannels, example.image.height, example.image.width} : array.shape();
+    return array.empty() ? Shape{Image::kChannels, example.height(), example.width()} : array.shape();
   }
   // Whether the two can be in one batch.
   bool fits(const Piece& other) const {

@@ -52,7 +52,7 @@ class Reader : public Settings {
     if (!value) return;
     if (!value.IsScalar()) fail_at(file_, value, fmt::format("'{}' must be a name", name));
     try {
-      interpolation = parse_interpolation(shortened(value.Scalar()));
+      interpolation = parse_interpolation(shortened(value.Scalar()), /*in_floats=*/name == "interp");
     } catch (const Error& problem) {
       fail_at(file_, value, problem.what());
     }

@@ -21,7 +21,8 @@ class Transform;
 
 // A kind of transform: a row of the table in transform.cc. transform_row() makes it of a struct.
 struct TransformRow {
-  enum class Input { kPixels, kPlanes };  // 8-bit pixels, or what Normalize makes of them
+  // 8-bit pixels; those or a FloatImage; or what Normalize makes of them.
+  enum class Input { kPixels, kEither, kPlanes };
 
   std::string_view name;  // as YAML files spell it
   Input input;
@@ -116,7 +117,7 @@ class PreparedTransforms {
 
   int channels() const { return channels_; }  // of the planes: 1 when a transform makes pictures grey
 
-  // Up to Normalize: the picture has its final size then, and still 8 bits.
+  // Up to Normalize: the picture has its final size then, in 8 bits or in floats.
   void apply_to_pixels(Example& example, Random& random) const;
   // Normalize, and what is behind it; `planes` has width x height values for each channel.
   void apply_to_planes(Example& example, Random& random, std::span<float> planes) const;

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/journal.h"
 #include "formats/paddle/format.h"
+#include "formats/paddle3/format.h"
 
 namespace octet {
 namespace fs = std::filesystem;
@@ -30,9 +31,8 @@ bool begins_like_onnx(std::string_view content) {
 
 const Other kOthers[] = {
     {".onnx", begins_like_onnx, kOnnx},
-    {".json", [](std::string_view content) { return content.starts_with('{'); },
-     "a Paddle 3 json model, which octet does not read yet; export it with FLAGS_enable_pir_api=0 to get a "
-     ".pdmodel"},
+    {"", [](std::string_view content) { return content.starts_with('{'); },
+     "a JSON file, but no Paddle 3 model"},
     {".pdparams", [](std::string_view content) { return content.starts_with('\x80'); },
      "a pickle, such as a checkpoint, which has no network in it; export it as an inference model"},
     {"", [](std::string_view content) { return content.starts_with("PK\x03\x04"); },
@@ -50,7 +50,7 @@ std::string_view look_at(const fs::path& path) {
   return file.bytes().empty() ? "empty" : "no model that octet knows";
 }
 
-// What is in a directory without a model. A .json file is one only beside its parameters.
+// What is in a directory without a model.
 std::string look_into(const fs::path& directory) {
   std::vector<fs::path> paths;
   std::error_code error;
@@ -59,8 +59,7 @@ std::string look_into(const fs::path& directory) {
   std::ranges::sort(paths);
   for (const fs::path& path : paths)
     for (const Other& other : kOthers)
-      if (!other.ending.empty() && path.extension() == other.ending &&
-          (other.ending != ".json" || fs::exists(fs::path(path).replace_extension(".pdiparams"), error)))
+      if (!other.ending.empty() && path.extension() == other.ending)
         return fmt::format("; {} is {}", path.filename().string(), other.what);
   return "";
 }
@@ -88,16 +87,18 @@ Found recognise(const fs::path& path, const LoadOptions& options) {
   fail("{}: no model in this directory{}; octet reads {}", path.string(), look_into(path), known);
 }
 
-// Users and their files speak of Paddle's ops and checkpoints.
-const Format& first_format() {
-  return formats()[0];
+// What is written by default. Users and their files speak of its ops and checkpoints.
+const Format& usual_format() {
+  return find_format(SaveOptions().format);
 }
 
 }  // namespace
 
-// The table. The first format that recognises a file reads it; the first one is what is written by default.
+// The table. The first format that recognises a file reads it: Paddle, too, takes the newer files where both
+// are there.
 std::span<const Format> formats() {
   static const Format kFormats[] = {
+      paddle3::format(),
       paddle::format(),
   };
   return kFormats;
@@ -123,7 +124,7 @@ Graph load_model(const fs::path& path, const LoadOptions& options) {
 
 ModelPaths add_model(AtomicFiles& files, const Graph& graph, const fs::path& directory,
                      const SaveOptions& options) {
-  const Format& format = options.format.empty() ? first_format() : find_format(options.format);
+  const Format& format = options.format.empty() ? usual_format() : find_format(options.format);
   const auto in_directory = [&](const std::string& name, std::string_view usual) {
     return name.empty() && usual.empty() ? fs::path() : directory / (name.empty() ? usual : name);
   };
@@ -141,11 +142,11 @@ void save_model(const Graph& graph, const fs::path& directory, const SaveOptions
 }
 
 StateDict load_state_dict(const fs::path& path) {
-  return first_format().load_state(path);
+  return usual_format().load_state(path);
 }
 
 void add_state_dict(AtomicFiles& files, const fs::path& path, const StateDict& state) {
-  first_format().save_state(files, path, state);
+  usual_format().save_state(files, path, state);
 }
 
 void save_state_dict(const fs::path& path, const StateDict& state) {
@@ -155,11 +156,11 @@ void save_state_dict(const fs::path& path, const StateDict& state) {
 }
 
 std::string op_type(const Graph& graph, const Node& node) {
-  return first_format().op_type(graph, node);
+  return usual_format().op_type(graph, node);
 }
 
 bool is_op_type(std::string_view type) {
-  return first_format().has_op_type(type);
+  return usual_format().has_op_type(type);
 }
 
 }  // namespace octet

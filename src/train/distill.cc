@@ -214,7 +214,7 @@ class Distiller {
     make_directory(folder);
     AtomicFiles files;
     add_model(files, graph, folder,
-              {.model_file = options_.save_model_filename, .weights_file = options_.save_params_filename});
+              {options_.save_format, options_.save_model_filename, options_.save_params_filename});
     files.add(folder / "deploy.yaml",
               write_deploy_yaml(options_.transforms, options_.save_model_filename,
                                 options_.save_params_filename, load_class_names(options_.model)));

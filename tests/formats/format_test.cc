@@ -33,7 +33,7 @@ TEST(Formats, RowsAreComplete) {
     EXPECT_EQ(&find_format(format.name), &format);
   }
   EXPECT_THAT(error_of([] { find_format("pmml"); }),
-              HasSubstr("pmml: no such file format; octet writes paddle"));
+              HasSubstr("pmml: no such file format; octet writes paddle3, paddle"));
   EXPECT_THAT(error_of([] { save_model(small_network(), TempDir().path(), {.format = "pmml"}); }),
               HasSubstr("pmml: no such file format"));
 }
@@ -65,12 +65,38 @@ TEST(Formats, ThePrefixOfAModelMayAlsoBeADirectory) {
   EXPECT_EQ(find_model(dir / "inference").weights, dir / "inference.pdiparams");
 }
 
+// Where files of both of Paddle's formats are, the newer ones count, as for Paddle.
+TEST(Formats, NewerFilesComeFirst) {
+  TempDir dir;
+  save_model(small_network(), dir.path());
+  save_model(small_network(), dir.path(), {.format = "paddle3"});
+  for (const char* path : {"", "inference.json", "inference"}) {
+    const ModelPaths paths = find_model(dir.path() / path);
+    EXPECT_EQ(paths.model.filename(), "inference.json") << path;
+    EXPECT_EQ(paths.weights.filename(), "inference.pdiparams") << path;
+  }
+  EXPECT_EQ(find_model(dir / "inference.pdmodel").model.filename(), "inference.pdmodel");
+  EXPECT_EQ(find_model(dir.path(), {"inference.pdmodel", ""}).model.filename(), "inference.pdmodel");
+  // Any other name counts only where there is no older model.
+  std::filesystem::rename(dir / "inference.json", dir / "net.json");
+  EXPECT_EQ(find_model(dir.path()).model.filename(), "inference.pdmodel");
+  EXPECT_EQ(find_model(dir / "net").weights.filename(), "net.pdiparams");
+  std::filesystem::remove(dir / "inference.pdmodel");
+  EXPECT_EQ(find_model(dir.path()).model.filename(), "net.json");
+  write_file(dir / "labels.json", "{\"0\": \"cat\"}");
+  EXPECT_EQ(find_model(dir.path()).model.filename(), "net.json");
+  std::filesystem::copy_file(dir / "net.json", dir / "other.json");
+  EXPECT_THAT(error_when_loaded(dir.path()), HasSubstr("several models (net.json, other.json)"));
+  std::filesystem::create_directory(dir / "net");
+  EXPECT_EQ(find_model(dir / "net").model.filename(), "net.json");
+}
+
 TEST(Formats, SaysWhatAnUnknownFileLooksLike) {
   TempDir dir;
   const auto error = [&](const char* name, const std::string& content) {
     write_file(dir / name, content);
     const std::string message = error_when_loaded(dir / name);
-    EXPECT_THAT(message, AllOf(HasSubstr(name), HasSubstr("; octet reads Paddle inference models (")));
+    EXPECT_THAT(message, AllOf(HasSubstr(name), HasSubstr("; octet reads Paddle 3 inference models (")));
     return message;
   };
   const std::string onnx = "\x08\x08\x12\x07pytorch"s;
@@ -80,7 +106,7 @@ TEST(Formats, SaysWhatAnUnknownFileLooksLike) {
   EXPECT_THAT(error("net.pdparams", "\x80\x04}."s), HasSubstr("is a pickle, such as a checkpoint"));
   EXPECT_THAT(error("net.pt", "PK\x03\x04"s), HasSubstr("is a zip archive, such as PyTorch writes"));
   EXPECT_THAT(error("net.tflite", "\x20\0\0\0TFL3"s), HasSubstr("is a TensorFlow Lite model"));
-  EXPECT_THAT(error("net.json", "{}"), HasSubstr("is a Paddle 3 json model"));
+  EXPECT_THAT(error("net.json", "{}"), HasSubstr("is a JSON file, but no Paddle 3 model"));
   EXPECT_THAT(error("net.txt", "hello"), HasSubstr("is no model that octet knows"));
   EXPECT_THAT(error("net.nothing", ""), HasSubstr("is empty"));
   TempDir other;

@@ -102,12 +102,6 @@ void for_each_argument(const OpDesc& op, const std::vector<std::string_view>& sl
   }
 }
 
-// Names instead of values: a failure on the way must leave nothing defined.
-struct NamedNode {
-  Node node;
-  std::vector<std::string_view> inputs, outputs;
-};
-
 NamedNode interpret(const OpDesc& op, const OpMap& row) {
   NamedNode named;
   named.node.op = row.octet;
@@ -191,18 +185,21 @@ NewAttr write_attr(const Node& node, const AttrMap& map) {
 
 }  // namespace
 
+std::optional<NamedNode> interpret(const OpDesc& op) {
+  const OpMap* row = row_to_read(op);
+  if (!row) return std::nullopt;
+  return interpret(op, *row);
+}
+
 Node read_node(const OpDesc& op, const std::function<ValueId(std::string_view)>& use,
                const std::function<ValueId(std::string_view)>& define) {
-  NamedNode named;
-  if (const OpMap* row = row_to_read(op)) {
-    try {
-      named = interpret(op, *row);
-    } catch (const Error& error) {
-      if (error.kind() == Error::Kind::kInternal) throw;
-      named = leave_uninterpreted(op, error.what());
-    }
-  } else {
-    named = leave_uninterpreted(op, "");
+  NamedNode named;  // names first: a failure on the way must leave nothing defined
+  try {
+    std::optional<NamedNode> known = interpret(op);
+    named = known ? std::move(*known) : leave_uninterpreted(op, "");
+  } catch (const Error& error) {
+    if (error.kind() == Error::Kind::kInternal) throw;
+    named = leave_uninterpreted(op, error.what());
   }
   for (std::string_view name : named.inputs) named.node.inputs.push_back(name.empty() ? kNoValue : use(name));
   for (std::string_view name : named.outputs)

@@ -1,5 +1,6 @@
 #pragma once
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -40,6 +41,16 @@ struct OpMap {
 std::vector<OpMap> numeric_rows();
 std::vector<OpMap> shape_rows();
 std::vector<OpMap> quantization_rows();
+
+// A node with the names of its values in place of them; "" is an absent one.
+struct NamedNode {
+  Node node;
+  std::vector<std::string_view> inputs, outputs;
+};
+
+// What an op means in the graph. Nothing when octet doesn't know its type; an Error with the reason when it
+// knows the type but has no way to say what this op does.
+std::optional<NamedNode> interpret(const OpDesc& op);
 
 // The node for an op. `use` gives the value that a name stands for where the op reads it, `define` makes the
 // value that the op defines. An op that is not understood becomes "paddle:TYPE", with the attribute "reason"

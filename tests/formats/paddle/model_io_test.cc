@@ -211,7 +211,7 @@ TEST(ModelIo, SaysWhatIsWrong) {
   EXPECT_THAT(error_of([&] { find_model(dir / "nothing"); }),
               HasSubstr("nothing: no such file or directory"));
   write_file(dir / "m.json", "{}");
-  EXPECT_THAT(error_of([&] { find_model(dir / "m.json"); }), HasSubstr("Paddle 3 json"));
+  EXPECT_THAT(error_of([&] { find_model(dir / "m.json"); }), HasSubstr("no Paddle 3 model"));
   EXPECT_THAT(error_of([&] { find_model(dir / "inference.pdiparams"); }), HasSubstr("is a parameter file"));
 }
 
