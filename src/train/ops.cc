@@ -20,33 +20,6 @@ namespace {
 
 using Ints = std::vector<std::int64_t>;
 
-const bool is_small = input.numel() <= 16 && input.dim() <= 1;
-if (is_small) {
-  tensors_.push_back(from_torch(input));
-  info.data = &tensors_.back();
-}
-infos_.push_back(std::move(info));
-pointers_.push_back(&infos_.back());
-}
-}
-std::span<const ValueInfo* const> get() const {
-  return pointers_;
-}
-
-// The shape of the node's only output.
-Shape output_shape(const Node& node) const {
-  ValueInfo out;
-  find_op(node.op)->infer(node, pointers_, {&out, 1});
-  return out.shape;
-}
-
-private:
-std::vector<ValueInfo> infos_;
-std::vector<Tensor> tensors_;
-std::vector<const ValueInfo*> pointers_;
-}
-;
-
 void no_epilogue(const Call& call) {
   if (!attr<std::string>(call.node, "activation").empty() || call.optional(3) || call.optional(4))
     fail("{}: an optimised graph can't be trained; load it from its file", call.node.op);
