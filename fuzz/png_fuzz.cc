@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "data/image.h"
+#include "data/mask.h"
 #include "survive.h"
 
 namespace {
@@ -32,5 +33,6 @@ void repair_checksums(std::span<std::uint8_t> file) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   std::vector<std::uint8_t> file(data, data + size);
   repair_checksums(file);
+  octet::survive([&] { octet::decode_mask(std::as_bytes(std::span(file)), "fuzz.png"); });
   return octet::survive([&] { octet::decode_png(std::as_bytes(std::span(file)), "fuzz.png"); });
 }

@@ -12,6 +12,7 @@
 #include "formats/paddle3/model_io.h"
 #include "graph/builder.h"
 #include "quant/calibrate.h"
+#include "support/archives.h"
 #include "support/idx_files.h"
 #include "support/npz.h"
 #include "support/pickle_samples.h"
@@ -151,12 +152,17 @@ Inputs yamls() {
 }
 
 Inputs lists() {
-  return {"passwd 0\ngroup 12\n", "\xef\xbb\xbf\tpasswd\r\n\n  group  \n",
-          "/etc/passwd\t3\nno where.jpg 4\n"};
+  return {"passwd 0\ngroup 12\n", "\xef\xbb\xbf\tpasswd\r\n\n  group  \n", "/etc/passwd\t3\nno where.jpg 4\n",
+          "passwd group\ngroup passwd\n"};
 }
 
 Inputs idx() {
   return {idx_pictures(2), gzip(idx_pictures(2)), idx_labels(5), gzip(idx_labels(5))};
+}
+
+Inputs archives() {
+  const ArchiveFiles files = {{"top/", ""}, {"top/a", "some text"}, {"b", ""}};
+  return {make_zip(files), make_tar(files), make_tar_gz(files), make_tar({{"l", ""}}, '2', "x")};
 }
 
 Inputs configs() {
@@ -192,6 +198,7 @@ constexpr Row kRows[] = {{"npy_fuzz", npy},
                          {"deploy_yaml_fuzz", yamls},
                          {"list_fuzz", lists},
                          {"idx_fuzz", idx},
+                         {"archive_fuzz", archives},
                          {"tipc_config_fuzz", configs},
                          {"statistics_fuzz", statistics}};
 

@@ -39,6 +39,26 @@ std::optional<T> parse_number(const std::string& text) {
   return number;
 }
 
+double parse_amount(const Flag& flag, const std::string& text) {
+  const std::optional<double> number = parse_number<double>(text);
+  if (!number || *number < 0) fail("'{}' is not a number of 0 or more", text);
+  if (*number >= flag.below) fail("'{}' is not below {}", text, flag.below);
+  return *number;
+}
+
+bool parse_switch(const std::string& text) {
+  const std::optional<bool> on = parse_bool(text);
+  if (!on) fail("'{}' is not True or False", text);
+  return *on;
+}
+
+template <class T>
+Texts texts_of(const T& numbers) {
+  Texts texts;
+  for (const auto& number : numbers) texts.push_back(fmt::format("{}", number));
+  return texts;
+}
+
 std::optional<float> parse_float(const std::string& text) {
   return parse_number<float>(text);
 }
@@ -64,14 +84,12 @@ void set_flag(const Flag& flag, const std::string& text) try { flag.set(text); }
   fail("{}{}: {}", flag.positional ? "" : "--", flag.name, error.what());
 }
 
-// What a flag that is one word is given; empty: it is not.
-std::string value_of(const std::string& flag, std::span<const std::string> words) {
-  std::string value;
-  for (std::size_t i = 0; i < words.size(); ++i) {
-    if (words[i] == "--" + flag && i + 1 < words.size()) value = words[i + 1];
-    if (words[i].starts_with("--" + flag + "=")) value = words[i].substr(flag.size() + 3);
-  }
-  return value;
+// What a flag is given, once words are in the one spelling of Args::normalise.
+Texts values_of(const std::string& flag, const Texts& words) {
+  Texts values;
+  for (std::size_t i = 0; i + 1 < words.size() && words[i] != "--"; ++i)
+    if (words[i] == "--" + flag) values.push_back(words[++i]);
+  return values;
 }
 
 std::string left_column(const Flag& flag) {
@@ -177,13 +195,15 @@ Flag& Args::add(std::string name, std::optional<int>* target, Range range, std::
 Flag& Args::add(std::string name, double* target, std::string help) {
   Flag& flag = add_flag(std::move(name), "X", std::move(help));
   flag.default_text = fmt::format("{}", *target);
-  flag.set = [&flag, target](const std::string& text) {
-    std::optional<double> number = parse_number<double>(text);
-    if (!number || *number < 0) fail("'{}' is not a number of 0 or more", text);
-    if (*number >= flag.below) fail("'{}' is not below {}", text, flag.below);
-    *target = *number;
-  };
+  flag.set = [&flag, target](const std::string& text) { *target = parse_amount(flag, text); };
   flag.get = [target] { return Texts{fmt::format("{}", *target)}; };
+  return flag;
+}
+
+Flag& Args::add(std::string name, std::optional<double>* target, std::string help) {
+  Flag& flag = add_flag(std::move(name), "X", std::move(help));
+  flag.set = [&flag, target](const std::string& text) { *target = parse_amount(flag, text); };
+  flag.get = [target] { return *target ? Texts{fmt::format("{}", **target)} : Texts(); };
   return flag;
 }
 
@@ -191,12 +211,55 @@ Flag& Args::add(std::string name, bool* target, std::string help) {
   Flag& flag = add_flag(std::move(name), "True|False", std::move(help));
   flag.boolean = true;
   flag.default_text = *target ? "True" : "False";
-  flag.set = [target](const std::string& text) {
-    std::optional<bool> on = parse_bool(text);
-    if (!on) fail("'{}' is not True or False", text);
-    *target = *on;
-  };
+  flag.set = [target](const std::string& text) { *target = parse_switch(text); };
   flag.get = [target] { return Texts{*target ? "True" : "False"}; };
+  return flag;
+}
+
+Flag& Args::add(std::string name, std::optional<bool>* target, std::string help) {
+  Flag& flag = add_flag(std::move(name), "True|False", std::move(help));
+  flag.boolean = true;
+  flag.set = [target](const std::string& text) { *target = parse_switch(text); };
+  flag.get = [target] { return *target ? Texts{**target ? "True" : "False"} : Texts(); };
+  return flag;
+}
+
+Flag& Args::add(std::string name, std::vector<int>* target, std::string help) {
+  Flag& flag = add_flag(std::move(name), "N,N,...", std::move(help));
+  flag.number_list = true;
+  flag.most_numbers = 1024;
+  flag.set = [target](const std::string& text) {
+    std::vector<int> numbers;
+    for (const std::string& part : split(text, ", ")) numbers.push_back(parse_int(part, {0, 1 << 30}));
+    *target = std::move(numbers);
+  };
+  flag.get = [target] { return texts_of(*target); };
+  return flag;
+}
+
+Flag& Args::add(std::string name, std::vector<double>* target, std::string help) {
+  Flag& flag = add_flag(std::move(name), "X,X,...", std::move(help));
+  flag.number_list = true;
+  flag.most_numbers = 1024;
+  flag.set = [&flag, target](const std::string& text) {
+    std::vector<double> numbers;
+    for (const std::string& part : split(text, ", ")) numbers.push_back(parse_amount(flag, part));
+    *target = std::move(numbers);
+  };
+  flag.get = [target] { return texts_of(*target); };
+  return flag;
+}
+
+Flag& Args::add(std::string name, std::array<int, 2>* target, std::string help) {
+  Flag& flag = add_flag(std::move(name), "W,H", std::move(help));
+  flag.number_list = true;
+  flag.most_numbers = 2;
+  flag.set = [target](const std::string& text) {
+    const Texts parts = split(text, ", ");
+    if (parts.size() != 2) fail("'{}' is not a width and a height, such as 1024,512", text);
+    for (std::size_t i = 0; i < 2; ++i) (*target)[i] = parse_int(parts[i], {1, 1 << 20});
+  };
+  flag.get = [target] { return (*target)[0] == 0 ? Texts() : texts_of(*target); };
   return flag;
 }
 
@@ -215,12 +278,7 @@ Flag& Args::add(std::string name, std::optional<std::array<float, 3>>* target, s
     if (!good) fail("'{}' is not one number or three, such as 0.485,0.456,0.406", text);
     *target = numbers;
   };
-  flag.get = [target] {
-    Texts texts;
-    if (*target)
-      for (float number : **target) texts.push_back(fmt::format("{}", number));
-    return texts;
-  };
+  flag.get = [target] { return *target ? texts_of(**target) : Texts(); };
   return flag;
 }
 
@@ -260,7 +318,7 @@ Flag& Args::at(std::string_view name) {
 std::vector<Flag*> Args::rows() {
   std::vector<Flag*> rows;
   for (Flag& flag : flags_)
-    if (!flag.positional && flag.name != "config") rows.push_back(&flag);
+    if (!flag.positional && flag.name != "config" && flag.name != "opts") rows.push_back(&flag);
   for (Flag& key : keys_) rows.push_back(&key);
   return rows;
 }
@@ -329,7 +387,9 @@ std::vector<std::string> Args::normalise(std::span<const std::string> words) con
       value = i + 1 < words.size() && parse_bool(words[i + 1]) ? words[++i] : "True";
     } else if (i + 1 < words.size() && !next_is_flag()) {
       value = words[++i];
-      for (int n = 1; n < 3 && flag->number_list && i + 1 < words.size() && is_number_list(words[i + 1]); ++n)
+      for (int n = 1; n < flag->most_numbers && flag->number_list && i + 1 < words.size() &&
+                      is_number_list(words[i + 1]);
+           ++n)
         value += "," + words[++i];
     }
     if (value.empty()) fail("{} needs a value: {} {}", name, name, flag->value);
@@ -350,8 +410,18 @@ void Args::add_command_line(std::string name, std::vector<std::string>* target) 
 }
 
 void Args::add_config(std::function<void()> then) {
-  add("config", &config_, "FILE", "a recipe, or a file of lines `flag: value`; the command line wins");
-  after_config_ = std::move(then);
+  add_config("a recipe, or a file of lines `flag: value`; the command line wins",
+             [this, then = std::move(then)](const std::string& file, const Texts& opts) {
+               load_recipe(*this, file, opts);
+               if (then) then();
+             });
+}
+
+void Args::add_config(std::string help, std::function<void(const std::string&, const Texts&)> load) {
+  add("config", &config_, "FILE", std::move(help)).aliases = {"c"};
+  add("opts", &opts_, "KEY=VALUE", "what takes the place of the config's values: optimizer.momentum=0.8")
+      .aliases = {"o"};
+  load_config_ = std::move(load);
 }
 
 void Args::read_first(std::string flag, std::function<void(const std::string& value)> then) {
@@ -359,16 +429,7 @@ void Args::read_first(std::string flag, std::function<void(const std::string& va
   at_first_ = std::move(then);
 }
 
-void Args::read_config(const std::string& path) {
-  if (path.empty()) return;
-  load_recipe(*this, path);
-  if (after_config_) after_config_();
-}
-
 bool Args::parse(std::span<const std::string> words) {
-  if (at_first_)
-    if (const std::string value = value_of(first_, words); !value.empty()) at_first_(value);
-  if (find("config")) read_config(value_of("config", words));
   if (line_) {
     std::size_t end = 0;
     while (end < words.size() && words[end].starts_with("-")) {
@@ -380,6 +441,12 @@ bool Args::parse(std::span<const std::string> words) {
     words = words.first(end);
   }
   std::vector<std::string> normal = normalise(words);
+  if (at_first_)
+    if (const Texts values = values_of(first_, normal); !values.empty()) at_first_(values.back());
+  if (load_config_) {
+    const Texts files = values_of("config", normal), opts = values_of("opts", normal);
+    if (!files.empty() || !opts.empty()) load_config_(files.empty() ? "" : files.back(), opts);
+  }
   CLI::App app(summary_, command_);
   app.set_help_flag("--help");
   for (const Flag& flag : flags_) {

@@ -30,6 +30,7 @@ struct Flag {
   bool repeatable = false;
   bool boolean = false;
   bool number_list = false;  // takes the numbers that follow it: --mean 0.5 0.5 0.5
+  int most_numbers = 3;      // of these
   double below = std::numeric_limits<double>::infinity();     // for numbers
   std::vector<std::pair<std::string, std::string>> synonyms;  // other words, and those that they stand for
 
@@ -80,7 +81,13 @@ class Args {
   Flag& add(std::string name, int* target, Range range, std::string help);
   Flag& add(std::string name, std::optional<int>* target, Range range, std::string help);
   Flag& add(std::string name, double* target, std::string help);  // any number that is not negative
+  Flag& add(std::string name, std::optional<double>* target, std::string help);
   Flag& add(std::string name, bool* target, std::string help);
+  Flag& add(std::string name, std::optional<bool>* target, std::string help);
+  Flag& add(std::string name, std::vector<int>* target,
+            std::string help);  // whole numbers that are not negative
+  Flag& add(std::string name, std::vector<double>* target, std::string help);
+  Flag& add(std::string name, std::array<int, 2>* target, std::string help);  // width and height
   Flag& add(std::string name, std::optional<std::array<float, 3>>* target, std::string help);
   Flag& add(std::string name, std::vector<std::string>* target, std::string value, std::string help);
   Flag& add_positional(std::string name, std::string* target, std::string value, std::string help);
@@ -94,8 +101,13 @@ class Args {
   // A key of recipes that has one value only.
   void add_fixed(std::string path, std::string text, std::string help);
 
-  // --config FILE: a recipe. `then` is called when it is read, before the flags of the command line are.
+  // --config FILE: a recipe, and --opts KEY=VALUE: what takes the place of its values. `then` is called when
+  // it is read, before the flags of the command line are.
   void add_config(std::function<void()> then = {});
+
+  // The same two for a command that takes what `load` makes of them, in place of its own rows.
+  void add_config(std::string help,
+                  std::function<void(const std::string& file, const std::vector<std::string>& opts)> load);
 
   // When this flag is given, `then` is called with its value before a recipe and the other flags are read.
   void read_first(std::string flag, std::function<void(const std::string& value)> then);
@@ -114,12 +126,12 @@ class Args {
   Flag& add_flag(std::string name, std::string value, std::string help);
   const Flag* find(std::string_view name) const;  // by its name or an alias, with `-`
   std::vector<std::string> normalise(std::span<const std::string> words) const;
-  void read_config(const std::string& path);
   std::string see_help() const;
 
   std::string command_, summary_, group_ = "Flags", section_;
   std::string line_name_, config_;
-  std::function<void()> after_config_;
+  std::vector<std::string> opts_;
+  std::function<void(const std::string&, const std::vector<std::string>&)> load_config_;
   std::string first_;
   std::function<void(const std::string&)> at_first_;
   std::vector<std::string>* line_ = nullptr;  // of add_command_line

@@ -31,6 +31,7 @@ std::function<int()> declare_bench(Args& args);
 std::function<int()> declare_compare(Args& args);
 std::function<int()> declare_train(Args& args);
 std::function<int()> declare_qat(Args& args);
+std::function<int()> declare_data(Args& args);
 std::function<int()> declare_tipc(Args& args);
 std::function<int()> declare_launch(Args& args);
 std::function<int()> declare_completion(Args& args);

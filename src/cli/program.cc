@@ -30,6 +30,7 @@ std::span<const Command> commands() {
       {"convert", "Read a model and write it again.", declare_convert},
       {"bench", "Measure how fast models run.", declare_bench},
       {"compare", "Compare two models, tensor by tensor.", declare_compare},
+      {"data", "Make pictures to try things with.", declare_data},
       {"tipc", "Test a model's whole chain, from training to inference.", declare_tipc},
       {"launch", "Run a command in several processes.", declare_launch},
       {"completion", "Print a completion script for your shell.", declare_completion},

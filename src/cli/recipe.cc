@@ -3,6 +3,7 @@
 #include <yaml-cpp/yaml.h>
 
 #include <algorithm>
+#include <charconv>
 #include <list>
 #include <map>
 
@@ -57,6 +58,16 @@ class Reader {
     walk(document, "", file.string());
   }
 
+  // "a.b=1": in place of what the files say.
+  void override(const std::string& opt) {
+    const std::size_t equals = opt.find('=');
+    if (equals == std::string::npos || equals == 0)
+      fail("--opts {}: it must be KEY=VALUE, such as optimizer.momentum=0.8", opt);
+    const std::string path = opt.substr(0, equals), name = "--opts " + path;
+    const YAML::Node value = parse_value(opt.substr(equals + 1), name);
+    if (!replace_inside(path, value, name)) add(path, value, value, name);
+  }
+
   void read(const std::string& text, const std::string& name) { walk(parse(text, name), "", name); }
 
   // In the order of the rows: what a row sets may change what a row before it has set.
@@ -76,6 +87,50 @@ class Reader {
     }
     if (!document.IsMap()) fail("{}: not a recipe, and no list of lines `name: value`", file);
     return document;
+  }
+
+  // As Python spells it, or YAML.
+  static YAML::Node parse_value(const std::string& text, const std::string& name) {
+    if (text == "None") return YAML::Node(YAML::NodeType::Null);
+    try {
+      return YAML::Load(text);
+    } catch (const YAML::Exception& error) {
+      fail("{}: '{}' is no value: {}", name, text, error.msg);
+    }
+  }
+
+  // A value inside of one that has a structure, such as a list of transforms. False: there is no such row.
+  bool replace_inside(const std::string& path, const YAML::Node& value, const std::string& name) {
+    for (Entry& entry : entries_) {
+      const std::string& row = entry.row->path;
+      if (!entry.row->read || row.empty() || !path.starts_with(row + ".")) continue;
+      YAML::Node node = entry.value;
+      std::string at = row;
+      std::vector<std::string> keys = split(path.substr(row.size() + 1), ".");
+      const std::string last = keys.back();
+      keys.pop_back();
+      for (const std::string& key : keys) node.reset(child_of(node, key, at, name));
+      if (node.IsSequence())
+        child_of(node, last, at, name) = value;
+      else
+        node[last] = value;
+      entry.file = name;
+      return true;
+    }
+    return false;
+  }
+
+  static YAML::Node child_of(const YAML::Node& node, const std::string& key, std::string& at,
+                             const std::string& name) {
+    std::size_t place = 0;
+    const auto [end, error] = std::from_chars(key.data(), key.data() + key.size(), place);
+    const bool is_number = error == std::errc() && end == key.data() + key.size();
+    if (node.IsSequence() && (!is_number || place >= node.size()))
+      fail("{}: {} is a list of {}, of which '{}' is none; they are counted from 0", name, at, node.size(),
+           key);
+    if (!node.IsSequence() && !(node.IsMap() && node[key])) fail("{}: {} has no key '{}'", name, at, key);
+    at += "." + key;
+    return node.IsSequence() ? node[place] : node[key];
   }
 
   void walk(const YAML::Node& map, const std::string& prefix, const std::string& file) {
@@ -184,9 +239,10 @@ YAML::Node node_at(YAML::Node node, const std::string& path) {
 
 }  // namespace
 
-void load_recipe(Args& args, const fs::path& file) {
+void load_recipe(Args& args, const fs::path& file, const std::vector<std::string>& opts) {
   Reader reader(args);
-  reader.load(file);
+  if (!file.empty()) reader.load(file);
+  for (const std::string& opt : opts) reader.override(opt);
   reader.apply();
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 #include <filesystem>
 #include <string>
+#include <vector>
 
 #include "cli/args.h"
 #include "data/transform.h"
@@ -19,8 +20,10 @@ namespace octet::cli {
 
 // Sets what the file says, and the files that it is based on: `_base_` is a path beside the file, or a list
 // of them, of which the first ones win; mappings are merged, unless `_inherited_: False` is in them, and all
-// else is replaced. Errors name the file and the line.
-void load_recipe(Args& args, const std::filesystem::path& file);
+// else is replaced. Each of `opts`, "optimizer.momentum=0.8" or
+// "train_dataset.transforms.0.target_size=[64,64]", then takes the place of a value; without a file there are
+// only these. Errors name the file and the line.
+void load_recipe(Args& args, const std::filesystem::path& file, const std::vector<std::string>& opts = {});
 
 // The same for a text, which errors call `name`.
 void read_recipe(Args& args, const std::string& text, const std::string& name);

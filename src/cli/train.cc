@@ -1,22 +1,14 @@
 #include "cli/train.h"
 
-#include <algorithm>
-#include <charconv>
-#include <cmath>
 #include <filesystem>
 
 #include "base/error.h"
 #include "base/journal.h"
 #include "cli/command.h"
+#include "cli/console.h"
+#include "cli/download.h"
 #include "cli/recipe.h"
 #include "cli/start_train.h"
-#include "data/transforms/auto_augment.h"
-#include "data/transforms/color_jitter.h"
-#include "data/transforms/flip.h"
-#include "data/transforms/random_crop.h"
-#include "data/transforms/random_erasing.h"
-#include "data/transforms/resize.h"
-#include "models/models.h"
 
 namespace octet::cli {
 
@@ -39,13 +31,17 @@ void add_network_flags(Args& args, TrainFlags* flags) {
   size.default_text = "224";
   size.path = "model.img_size";
   args.add("width", &train.width, "channel multiplier of every layer").path = "model.width";
-  args.add("pretrained", &train.pretrained, "FILE_OR_DIR",
-           "start from the weights of this checkpoint: a file, a prefix without .pdparams, or a folder")
-      .path = "model.pretrained";
-  args.add("resume", &train.resume, "FILE_OR_DIR",
-           "continue this run exactly where it stopped, with its recipe.yaml: a prefix, or a folder, whose "
-           "latest.* is taken")
-      .path = "resume";
+  Flag& pretrained =
+      args.add("pretrained", &train.pretrained, "FILE_OR_DIR",
+               "start from the weights of this checkpoint: a file, a prefix without .pdparams, or a folder");
+  pretrained.path = "model.pretrained";
+  pretrained.aliases = {"model-path"};
+  Flag& resume = args.add(
+      "resume", &train.resume, "FILE_OR_DIR",
+      "continue this run exactly where it stopped, with its recipe.yaml: a prefix, or a folder, whose "
+      "latest.* is taken, or an iter_N of segmentation");
+  resume.path = "resume";
+  resume.aliases = {"resume-model"};
   Flag& start = args.add("start-epoch", &flags->start_epoch, {0, 1 << 20}, "count epochs from this one");
   start.default_text = "0, or where the resumed run was";
   start.path = "start_epoch";
@@ -67,12 +63,8 @@ void add_data_flags(Args& args, TrainFlags* flags) {
   };
   args.add("val_dataset.dataset_root", &train.val_data_path, "DIR", "pictures to evaluate on").default_text =
       "train_dataset.dataset_root";
-  args.add_fixed("train_dataset.type", "Dataset", "pictures with classes, in any form that docs/data.md has");
-  args.add_fixed("train_dataset.mode", "train", "its pictures to train on");
-  args.add_fixed("val_dataset.type", "Dataset", "the same");
-  args.add_fixed("val_dataset.mode", "val", "its pictures to evaluate on");
   Flag& workers = args.add("workers", &flags->workers, {0, 256}, "threads that read and decode pictures");
-  workers.aliases = {"j"};
+  workers.aliases = {"j", "num-workers"};
   workers.default_text = "as many as threads";
   workers.path = "workers";
   add_transforms(args, "train_dataset.transforms", &train.train_transforms, /*random_allowed=*/true,
@@ -106,28 +98,51 @@ void add_data_flags(Args& args, TrainFlags* flags) {
   args.add("std", &flags->std, "what the result is divided by").default_text = "0.229,0.224,0.225";
 }
 
-void add_schedule_flags(Args& args, train::TrainOptions& train) {
-  Flag& rate = args.add("lr", &train.lr, "learning rate");
+void add_schedule_flags(Args& args, TrainFlags* flags) {
+  train::TrainOptions& train = flags->train;
+  Flag& rate = args.add("lr", &flags->lr, "learning rate");
+  rate.default_text = "0.1";
   rate.path = "lr_scheduler.learning_rate";
   rate.other_paths = {"learning_rate", "learning_rate.value"};
-  Flag& momentum = args.add("momentum", &train.momentum, "of sgd and rmsprop");
+  Flag& other = args.add_key("learning-rate", "X", "the same, where 0 stands for what the recipe has");
+  other.set = [flags, set = rate.set](const std::string& text) {
+    const std::optional<double> before = flags->lr;
+    set(text);
+    if (flags->lr == 0.0) flags->lr = before;
+  };
+  other.get = [] { return std::vector<std::string>(); };
+  Flag& momentum = args.add("momentum", &flags->momentum, "of sgd and rmsprop");
+  momentum.default_text = "0.9";
   momentum.path = "optimizer.momentum";
   momentum.below = 1;
-  Flag& decay = args.add("weight-decay", &train.weight_decay, "of all parameters");
+  Flag& decay = args.add("weight-decay", &flags->weight_decay, "of all parameters");
+  decay.default_text = "0.0001; segmentation: 0";
   decay.aliases = {"wd"};
   decay.path = "optimizer.weight_decay";
-  Flag& schedule =
-      args.add("lr-schedule", &train.lr_schedule, "step|cosine|poly", "how the learning rate falls");
+  Flag& schedule = args.add("lr-schedule", &flags->lr_schedule,
+                            "step|cosine|poly|piecewise|step_iters|constant", "how the learning rate falls");
+  schedule.default_text = "step; segmentation: constant";
   schedule.path = "lr_scheduler.type";
   schedule.other_paths = {"learning_rate.decay.type"};
-  schedule.synonyms = {{"PolynomialDecay", "poly"}};
-  args.add("lr-step-size", &train.lr_step_size, {1, 1 << 20}, "step: epochs between drops").path =
-      "lr_scheduler.step_size";
-  args.add("lr-gamma", &train.lr_gamma, "step: factor of each drop").path = "lr_scheduler.gamma";
-  args.add("lr_scheduler.power", &train.lr_power, "poly: of what is left of the run").other_paths = {
-      "learning_rate.decay.power"};
-  args.add("lr_scheduler.end_lr", &train.lr_end, "poly: the learning rate at the end").other_paths = {
-      "learning_rate.decay.end_lr"};
+  schedule.synonyms = {{"PolynomialDecay", "poly"},
+                       {"CosineAnnealingDecay", "cosine"},
+                       {"PiecewiseDecay", "piecewise"},
+                       {"StepDecay", "step_iters"},
+                       {"stepdecay", "step_iters"}};
+  args.add("lr-step-size", &train.lr_step_size, {1, 1 << 30},
+           "step: epochs between drops; step_iters: iterations")
+      .path = "lr_scheduler.step_size";
+  args.add("lr-gamma", &train.lr_gamma, "step, step_iters: factor of each drop").path = "lr_scheduler.gamma";
+  Flag& power = args.add("lr_scheduler.power", &flags->lr_power, "poly: of what is left of the run");
+  power.default_text = "0.9";
+  power.other_paths = {"learning_rate.decay.power"};
+  Flag& end = args.add("lr_scheduler.end_lr", &flags->lr_end, "poly: the learning rate at the end");
+  end.default_text = "0";
+  end.other_paths = {"learning_rate.decay.end_lr"};
+  args.add("lr_scheduler.boundaries", &train.lr_boundaries, "piecewise: iterations").other_paths = {
+      "learning_rate.decay.boundaries"};
+  args.add("lr_scheduler.values", &train.lr_values, "piecewise: learning rates, one more than boundaries")
+      .other_paths = {"learning_rate.decay.values"};
   args.add("warmup-epochs", &train.warmup_epochs, "epochs over which the learning rate grows from 0").path =
       "lr_scheduler.warmup_epochs";
   args.add("lr_scheduler.warmup_iters", &train.warmup_iters, {0, 1 << 30},
@@ -135,45 +150,49 @@ void add_schedule_flags(Args& args, train::TrainOptions& train) {
   args.add("lr_scheduler.warmup_start_lr", &train.warmup_start_lr, "where that begins");
 }
 
-// "auto", or a number for each class.
-void add_class_weights(Args& args, train::TrainOptions& train) {
-  Flag& weights = args.add_key("class-weights", "auto|W1,W2,...",
-                               "weights of the classes in the loss; auto: the rarer a class, the larger");
-  weights.path = "loss.types.0.weight";
-  weights.set = [&train](const std::string& text) {
-    train.auto_class_weights = text == "auto";
-    train.class_weights.clear();
-    if (train.auto_class_weights) return;
-    for (const std::string& part : split(text, ", ")) {
-      double weight = 0;
-      const auto [end, error] = std::from_chars(part.data(), part.data() + part.size(), weight);
-      if (error != std::errc() || end != part.data() + part.size() || !std::isfinite(weight) || weight <= 0)
-        fail("'{}' is not auto, and no list of numbers above 0, such as 1,2.5,1", text);
-      train.class_weights.push_back(weight);
-    }
+void add_loss_flags(Args& args, TrainFlags* flags) {
+  Flag& smoothing = args.add("label-smoothing", &flags->label_smoothing,
+                             "share of the target that is spread over all classes");
+  smoothing.default_text = "0";
+  smoothing.below = 1;
+  Flag& weights = args.add("class-weights", &flags->class_weights, "auto|W1,W2,...",
+                           "weights of the classes in the loss; auto: the rarer a class, the larger");
+  weights.set = [flags](const std::string& text) {
+    if (text != "auto") parse_weights(text);
+    flags->class_weights = text;
   };
-  weights.get = [&train] {
-    std::vector<std::string> texts;
-    if (train.auto_class_weights) texts = {"auto"};
-    if (!train.class_weights.empty()) texts = {fmt::format("{}", fmt::join(train.class_weights, ","))};
-    return texts;
-  };
+  add_loss_keys(args, &flags->loss);
 }
 
 void add_training_flags(Args& args, TrainFlags* flags) {
   train::TrainOptions& train = flags->train;
   args.group("Training");
-  Flag& batch = args.add("batch-size", &train.batch_size, {1, 1 << 20}, "pictures per step, in each process");
+  Flag& batch =
+      args.add("batch-size", &flags->batch_size, {0, 1 << 20}, "pictures per step, in each process");
+  batch.default_text = "256; segmentation: 1";
   batch.aliases = {"b"};
   batch.path = "batch_size";
-  args.add("epochs", &train.epochs, {0, 1 << 20}, "how many times to go through the data").path = "epochs";
+  batch.set = [flags, set = batch.set](const std::string& text) {  // 0 stands for what the recipe has
+    const std::optional<int> before = flags->batch_size;
+    set(text);
+    if (flags->batch_size == 0) flags->batch_size = before;
+  };
+  Flag& epochs = args.add("epochs", &flags->epochs, {0, 1 << 20}, "how many times to go through the data");
+  epochs.default_text = "90; segmentation: iters says how long";
+  epochs.path = "epochs";
   Flag& iters = args.add("iters", &train.iters, {0, 1 << 30}, "how many steps, in place of epochs");
+  iters.set = [&train, set = iters.set](const std::string& text) {  // the same
+    const int before = train.iters;
+    set(text);
+    if (train.iters == 0) train.iters = before;
+  };
   iters.default_text = "";
   iters.path = "iters";
-  Flag& opt = args.add("opt", &train.opt, "sgd|rmsprop|adamw", "optimiser");
+  Flag& opt = args.add("opt", &train.opt, "sgd|rmsprop|adamw|adam", "optimiser");
   opt.path = "optimizer.type";
-  opt.synonyms = {{"Momentum", "sgd"}, {"RMSProp", "rmsprop"}, {"AdamW", "adamw"}};
-  add_schedule_flags(args, train);
+  opt.synonyms = {{"Momentum", "sgd"}, {"momentum", "sgd"}, {"SGD", "sgd"},
+                  {"Adam", "adam"},    {"AdamW", "adamw"},  {"RMSProp", "rmsprop"}};
+  add_schedule_flags(args, flags);
   Flag& accumulate = args.add("accumulate", &train.accumulate, {1, 1 << 20},
                               "batches per optimiser step: large batches in little memory");
   accumulate.path = "accumulate";
@@ -189,26 +208,55 @@ void add_training_flags(Args& args, TrainFlags* flags) {
   Flag& early = args.add("early-stop-intervals", &train.early_stop_intervals, {0, 1 << 20},
                          "stop after N epochs without a better result; 0: never");
   early.path = "early_stop_intervals";
-  Flag& smoothing = args.add("label-smoothing", &train.label_smoothing,
-                             "share of the target that is spread over all classes");
-  smoothing.path = "loss.types.0.label_smoothing";
-  smoothing.below = 1;
-  add_class_weights(args, train);
-  args.add_fixed("loss.types.0.type", "CrossEntropyLoss", "the loss");
-  args.add_fixed("loss.coef", "1", "its weight");
+  add_loss_flags(args, flags);
   args.add("amp-level", &train.amp_level, "O0|O1|O2",
            "mixed precision: O1 computes convolutions and products in 16 bits, O2 nearly everything")
       .path = "amp.level";
   Flag& dtype = args.add("amp-dtype", &train.amp_dtype, "bfloat16|float16", "the 16 bits");
   dtype.default_text = "bfloat16 on the CPU, float16 on a GPU";
   dtype.path = "amp.dtype";
+  args.add("precision", &flags->precision, "fp32|fp16",
+           "fp16: mixed precision, --amp-level O1 unless that is given; fp32: none");
+  args.add_key("fp16", "True|False", "the same as --precision fp16").boolean = true;
+  args.at("fp16").default_text = "False";
+  args.at("fp16").set = [flags](const std::string& text) {
+    const std::optional<bool> on = parse_bool(text);
+    if (!on) fail("'{}' is not True or False", text);
+    if (*on) flags->precision = "fp16";
+  };
   args.add("seed", &flags->seed, {0, 1 << 30}, "seed for everything random").path = "seed";
 
   args.group("Quantization");
   args.add("pact-quant", &flags->quant.options.enabled,
            "train with the int8 arithmetic of the deployed model in mind")
       .path = "quant.pact_quant";
+  Flag& qat =
+      args.add_key("qat", "True|False",
+                   "the same in PaddleSeg's way: moving averages for activations, and batch norms go on");
+  qat.boolean = true;
+  qat.default_text = "False";
+  qat.set = [flags](const std::string& text) {
+    const std::optional<bool> on = parse_bool(text);
+    if (!on) fail("'{}' is not True or False", text);
+    if (!*on) return;
+    flags->quant.options.enabled = true;
+    flags->quant.options.freeze_share = 0;
+    flags->quant.activation = "none";
+  };
   add_quant_flags(args, &flags->quant);
+  Flag& scope =
+      args.add_key("qat-scope", "all|backbone",
+                   "what is quantized; backbone: only that, if the network has one, as PaddleSeg does");
+  scope.default_text = "all";
+  scope.path = "quant.qat_scope";
+  scope.set = [flags](const std::string& text) {
+    if (text != "all" && text != "backbone") fail("'{}' is not one of all, backbone", text);
+    flags->quant.options.scope = text == "all" ? train::QuantScope::kAll : train::QuantScope::kBackbone;
+  };
+  scope.get = [flags] {
+    const bool is_all = flags->quant.options.scope == train::QuantScope::kAll;
+    return std::vector<std::string>{is_all ? "all" : "backbone"};
+  };
   args.add("freeze-bn-share", &flags->quant.options.freeze_share,
            "share of the epochs, at the end, in which batch norms keep their statistics")
       .path = "quant.freeze_bn_share";
@@ -227,11 +275,24 @@ void add_output_flags(Args& args, TrainFlags* flags) {
       "sync_bn";
 
   args.group("Output");
-  args.add("output-dir", &train.output_dir, "DIR", "where checkpoints go").path = "output_dir";
+  Flag& output = args.add("output-dir", &flags->output_dir, "DIR", "where checkpoints go");
+  output.default_text = ".; segmentation: ./output";
+  output.path = "output_dir";
+  output.aliases = {"save-dir"};
+  args.add("do-eval", &train.do_eval,
+           "segmentation: evaluate at every checkpoint, and keep the best in best_model")
+      .path = "do_eval";
+  args.add("save-interval", &train.save_interval, {1, 1 << 30},
+           "segmentation: iterations from one checkpoint to the next")
+      .path = "save_interval";
+  args.add("keep-checkpoint-max", &train.keep_checkpoint_max, {1, 1 << 20},
+           "segmentation: checkpoints that stay")
+      .path = "keep_checkpoint_max";
   args.add("names", &train.names, "reference|paddle.vision", "names of the parameters in checkpoints").path =
       "names";
-  args.add("print-freq", &train.print_freq, {1, 1 << 20}, "steps between lines of the log").path =
-      "print_freq";
+  Flag& print = args.add("print-freq", &train.print_freq, {1, 1 << 20}, "steps between lines of the log");
+  print.path = "print_freq";
+  print.aliases = {"log-iters"};
   args.add("per-class", &train.per_class, "with --test-only: a table of the classes as well").path =
       "per_class";
   args.add("use-vdl", &train.use_vdl, "write a log for VisualDL, vdlrecords.*.log, too").path = "use_vdl";
@@ -240,68 +301,15 @@ void add_output_flags(Args& args, TrainFlags* flags) {
       .path = "use_tensorboard";
 }
 
-// The flags that make this list; nothing where only a list can say it.
-std::optional<TrainingPictures> pictures_of(const Transforms& list) {
-  TrainingPictures pictures;
-  if (const auto* part = find<RandomResizedCrop>(list)) {
-    pictures.size = part->size;
-    pictures.interpolation = part->interpolation;
-  }
-  if (const auto* resize = find<ResizeShort>(list)) pictures.interpolation = resize->interpolation;
-  if (const auto* crop = find<RandomCrop>(list)) {
-    pictures.size = crop->size;
-    pictures.pad = crop->padding;
-  }
-  pictures.flip = find<RandomHorizontalFlip>(list);
-  pictures.auto_augment = find<AutoAugment>(list);
-  if (const auto* jitter = find<ColorJitter>(list)) pictures.color_jitter = jitter->brightness;
-  if (const auto* colors = find<Normalize>(list)) pictures.colors = *colors;
-  if (const auto* erasing = find<RandomErasing>(list)) pictures.random_erase = erasing->prob;
-  if (training_transforms(pictures) != list) return std::nullopt;
-  return pictures;
-}
-
-// The lists, of the flags where the recipe has none.
-void set_transforms(const TrainFlags& flags, train::TrainOptions& train) {
-  TrainingPictures pictures = flags.pictures;
-  if (flags.img_size) pictures.size = *flags.img_size;
-  if (flags.interpolation) pictures.interpolation = parse_interpolation(*flags.interpolation);
-  if (flags.mean) pictures.colors.mean = *flags.mean;
-  if (flags.std) pictures.colors.std = *flags.std;
-  train.img_size = pictures.size;
-  if (train.train_transforms.empty()) {
-    train.train_transforms = training_transforms(pictures);
-    if (train.val_transforms.empty()) train.val_transforms = evaluation_transforms(pictures);
-    check_transforms(train.train_transforms);
-    return;
-  }
-  if (pictures != TrainingPictures{.size = pictures.size})
-    fail("the recipe lists transforms of its own: change them there, and leave out the flags about pictures");
-  if (train.val_transforms.empty())
-    fail("the recipe has train_dataset.transforms, and no val_dataset.transforms");
-  if (flags.img_size) return;
-  const CenterCrop* crop = find<CenterCrop>(train.val_transforms);
-  if (!crop) fail("how large are the pictures? Give model.img_size in the recipe, or --img-size");
-  train.img_size = crop->size;
-}
-
-// Between a recipe and the flags of the command line: lists that flags could have made are taken for those
-// flags, so that others can change them.
-void take_lists_for_flags(TrainFlags* flags) {
-  Transforms &train = flags->train.train_transforms, &val = flags->train.val_transforms;
-  const std::optional<TrainingPictures> pictures = pictures_of(train);
-  if (!pictures || (!val.empty() && val != evaluation_transforms(*pictures))) return;
-  if (flags->img_size.value_or(pictures->size) != pictures->size) return;
-  flags->pictures = *pictures;
-  train.clear();
-  val.clear();
-}
-
 // A run that is resumed goes by its own recipe, but for what is about one start of it. It goes on in its
 // folder.
 void take_recipe_of_run(Args& args, TrainFlags* flags, const std::string& resumed) {
   std::error_code error;
-  const fs::path path = resumed, folder = fs::is_directory(path, error) ? path : path.parent_path();
+  const fs::path path = resumed;
+  fs::path folder = fs::is_directory(path, error) ? path : path.parent_path();
+  if (folder.filename().empty()) folder = folder.parent_path();
+  if (!file_exists(folder / "recipe.yaml") && folder.filename().string().starts_with("iter_"))
+    folder = folder.parent_path();
   const fs::path recipe = folder / "recipe.yaml";
   if (!file_exists(recipe)) return;
   load_recipe(args, recipe);
@@ -310,7 +318,19 @@ void take_recipe_of_run(Args& args, TrainFlags* flags, const std::string& resume
   flags->train.pretrained.clear();
   flags->train.test_only = flags->train.per_class = false;
   flags->start_epoch.reset();
-  flags->train.output_dir = folder.empty() ? "." : folder.string();
+  flags->output_dir = folder.empty() ? "." : folder.string();
+}
+
+// Weights by URL and data sets that octet knows become files and folders.
+void fetch_what_is_missing(TrainFlags* flags) {
+  train::TrainOptions options = options_of(*flags);
+  Console console;
+  fetch_missing(options, console);
+  flags->train.pretrained = options.pretrained;
+  flags->train.network.backbone_pretrained = options.network.backbone_pretrained;
+  if (options.task != train::TaskKind::kSegmentation) return;
+  flags->train.data_path = options.train_masks.root;
+  flags->train.val_data_path = options.val_masks.root;
 }
 
 }  // namespace
@@ -320,32 +340,11 @@ void add_train_flags(Args& args, TrainFlags* flags) {
   add_data_flags(args, flags);
   add_training_flags(args, flags);
   add_output_flags(args, flags);
+  args.group("PaddleSeg");
+  add_segmentation_keys(args, &flags->segmentation, &flags->train);
   args.add_config([flags] { take_lists_for_flags(flags); });
   args.read_first("resume",
                   [&args, flags](const std::string& resumed) { take_recipe_of_run(args, flags, resumed); });
-}
-
-train::TrainOptions options_of(const TrainFlags& flags) {
-  train::TrainOptions train = flags.train;
-  if (train.model_dir.empty()) models::check_model_name(train.model);
-  if (!train.pretrained.empty() && !train.resume.empty())
-    fail("--pretrained and --resume can't go together: a resumed run has its weights already");
-  if (train.amp_level == "O0") train.amp_level.clear();
-  train.num_classes = flags.num_classes.value_or(0);
-  train.workers = flags.workers.value_or(-1);
-  train.start_epoch = flags.start_epoch.value_or(-1);
-  train.threads = flags.threads.value_or(0);
-  train.seed = static_cast<std::uint64_t>(flags.seed);
-
-  set_transforms(flags, train);
-  train.quant = options_of(flags.quant);
-  return train;
-}
-
-std::string make_recipe(Args& args, TrainFlags* flags) {
-  flags->train = options_of(*flags);
-  flags->img_size = flags->train.img_size;
-  return write_recipe(args);
 }
 
 train::TrainOptions read_train_options(const std::string& recipe, const std::string& name) {
@@ -369,7 +368,10 @@ std::function<int()> declare_train(Args& args) {
   args.example("octet train --data-path ILSVRC2012 --model mobilenet_v3_small --output-dir out");
   args.example("octet train --resume out");
   args.example("octet train --config configs/fashion_mnist/mobilenet_v3_small.yaml");
-  return [flags, &args] { return start_train("train", make_recipe(args, flags.get())); };
+  return [flags, &args] {
+    fetch_what_is_missing(flags.get());
+    return start_train("train", make_recipe(args, flags.get()));
+  };
 }
 
 }  // namespace octet::cli

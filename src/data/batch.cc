@@ -17,12 +17,12 @@ std::span<T> part_of(Tensor& tensor, std::size_t place) {
 }  // namespace
 
 void allocate(Batch& batch, const Example& example, const Tensor& array, std::int64_t count, int channels) {
-  const Image& image = example.image;
-  Shape shape = array.empty() ? Shape{channels, image.height, image.width} : array.shape();
+  Shape shape = array.empty() ? Shape{channels, example.height(), example.width()} : array.shape();
   shape.insert(shape.begin(), count);
   batch.pixels = Tensor(DType::kFloat32, shape);
-  if (std::holds_alternative<Mask>(example.target))
-    batch.masks = Tensor(DType::kUInt8, {count, image.height, image.width});
+  if (const Mask* mask = example.mask())
+    batch.masks = Tensor(DType::kUInt8, {count, mask->height, mask->width});
+  batch.changes = example.changes;
 }
 
 void put(Batch& batch, std::size_t place, Example& example, const Tensor& array, Random& random,

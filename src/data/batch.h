@@ -19,7 +19,8 @@ struct Batch {
   std::int64_t index = 0;            // in its epoch
   Tensor pixels;                     // float32 [N, C, H, W]
   std::vector<std::int64_t> labels;  // the class of each picture; -1: not known
-  Tensor masks;                      // uint8 [N, H, W], where the targets are masks
+  Tensor masks;  // uint8 [N, H, W], where the targets are masks; of the files' size if the loader keeps them
+  std::vector<SizeChange> changes;   // how the pictures came to their size, which is the same for all of them
   Mixture mixture;                   // where pictures are mixed (data/mix.h)
   std::vector<std::size_t> entries;  // which one of the data set each picture is
   std::vector<std::string> broken;   // a line for each picture on the way here that can't be read

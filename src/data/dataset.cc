@@ -7,6 +7,8 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "data/image.h"
+#include "data/lines.h"
+#include "data/mask.h"
 #include "tensor/npy.h"
 
 namespace octet {
@@ -131,11 +133,18 @@ Entry parse_line(std::string_view line, const std::string& where) {
   return entry;
 }
 
-std::string_view trim(std::string_view line) {
-  constexpr std::string_view kBlank = " \t\r";
-  const std::size_t begin = line.find_first_not_of(kBlank);
-  if (begin == std::string_view::npos) return {};
-  return line.substr(begin, line.find_last_not_of(kBlank) + 1 - begin);
+// The mask of a picture. What is wrong with it is no accident that training can pass over.
+Mask load_target(const Entry& entry, const Image& image, const Dataset& dataset) try {
+  const std::string name = entry.mask.string();
+  Mask mask = load_mask(entry.mask);
+  if (mask.width != image.width || mask.height != image.height)
+    fail("{}: a mask of {}x{} pixels for {}, which has {}x{}", name, mask.width, mask.height,
+         entry.path.string(), image.width, image.height);
+  check_classes(mask, dataset.mask_classes, dataset.ignore_index, name);
+  return mask;
+} catch (const Error& error) {
+  if (error.kind() == Error::Kind::kInternal) throw;
+  throw WrongTarget(error.what());
 }
 
 Dataset from_list(const fs::path& list) {
@@ -215,7 +224,7 @@ Dataset from_folder(const fs::path& path, std::string_view split) {
 }  // namespace
 
 std::int64_t Dataset::class_count() const {
-  auto count = static_cast<std::int64_t>(classes.size());
+  auto count = std::max(std::ssize(classes), mask_classes);
   for (const Entry& entry : entries) count = std::max(count, entry.label + 1);
   return count;
 }
@@ -223,6 +232,7 @@ std::int64_t Dataset::class_count() const {
 Example Dataset::load(const Entry& entry) const {
   Example example{.image = idx ? idx->picture(entry.row) : load_image(entry.path)};
   if (entry.label >= 0) example.target = entry.label;
+  if (!entry.mask.empty()) example.target = load_target(entry, example.image, *this);
   return example;
 }
 
@@ -260,6 +270,7 @@ void check_trainable(const Dataset& dataset) {
          dataset.classes.size(), dataset.empty_folders.size() == 1 ? "is" : "are");
   if (dataset.entries.empty()) fail("there are no pictures to train on");
   const std::string first = dataset.entries.front().path.string();
+  if (dataset.has_masks()) return;
   if (!dataset.has_labels())
     fail("{}: training needs labels: one folder per class, or a list with lines of `relative/path label`",
          first);
@@ -273,20 +284,11 @@ std::string problem_with(const Entry& entry, const Error& error) {
 }
 
 Dataset read_list(std::string_view text, const fs::path& list) {
-  constexpr std::size_t kMaxLine = 4096;
   if (text.find('\0') != std::string_view::npos)
     fail("{}: neither a picture ({}) nor an array (*.npy) nor a list of pictures", list.string(),
          kPictureNames);
   Dataset dataset;
-  std::int64_t number = 0;
-  for (std::size_t at = text.starts_with("\xef\xbb\xbf") ? 3 : 0, end; at < text.size(); at = end + 1) {
-    end = std::min(text.find('\n', at), text.size());
-    ++number;
-    const std::string_view line = trim(text.substr(at, end - at));
-    if (line.empty()) continue;
-    const std::string where = fmt::format("{}:{}", list.string(), number);
-    if (line.size() > kMaxLine)
-      fail("{}: a line of {} bytes; is this a list of pictures?", where, line.size());
+  for (const auto& [line, where] : lines_of(text, list.string())) {
     Entry entry = parse_line(line, where);
     entry.path = list.parent_path() / entry.path;
     if (!is_file(entry.path))

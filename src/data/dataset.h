@@ -15,21 +15,32 @@ namespace octet {
 // Where an example is, and what is known about it without opening it.
 struct Entry {
   std::filesystem::path path;
-  std::int64_t label = -1;  // -1: not known
-  std::int64_t row = -1;    // which one of those in a .npy or idx file; -1: the file is a picture
+  std::int64_t label = -1;          // -1: not known
+  std::int64_t row = -1;            // which one of those in a .npy or idx file; -1: the file is a picture
+  std::filesystem::path mask = {};  // the file with the class of each pixel; empty: there is none
+};
+
+// A mask that does not fit its picture or its data set. Broken pictures are passed over; this is not.
+class WrongTarget : public Error {
+ public:
+  explicit WrongTarget(const std::string& what) : Error(what) {}
 };
 
 // Pictures, or arrays that are preprocessed already, in an order that does not depend on the file system.
-// Either all have a label or none has.
+// Either all have a label or none has; the same is true of masks.
 struct Dataset {
   std::vector<Entry> entries;
   std::vector<std::string> classes;                  // the name of each label, where folders tell it
   std::vector<std::filesystem::path> empty_folders;  // the classes without pictures, which training refuses
   std::shared_ptr<const IdxPictures> idx;            // of an idx file: its rows are the entries
+  std::int64_t mask_classes = 0;                     // of masks; 0: not known
+  int ignore_index = Mask::kIgnored;                 // what pixels of no class have in the files of masks
+  std::vector<std::string> notes;                    // what is worth a line to who opened it
 
-  // One more than the largest label, or the number of folders.
+  // One more than the largest label, or the number of folders, or that of masks.
   std::int64_t class_count() const;
   bool has_labels() const { return !entries.empty() && entries.front().label >= 0; }
+  bool has_masks() const { return !entries.empty() && !entries.front().mask.empty(); }
   bool is_array(const Entry& entry) const { return entry.row >= 0 && !idx; }
   // The picture of an entry, which is no array, and its target; an Error when it can't be read.
   Example load(const Entry& entry) const;

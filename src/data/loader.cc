@@ -30,7 +30,14 @@ struct Piece {
   std::string error = {};  // why the one whose turn it was can't be read; empty: it can
 
   Shape shape() const {
-    return array.empty() ? Shape{Image::kChannels, example.image.height, example.image.width} : array.shape();
+    return array.empty() ? Shape{Image::kChannels, example.height(), example.width()} : array.shape();
+  }
+  // Whether the two can be in one batch.
+  bool fits(const Piece& other) const {
+    const Mask *mask = example.mask(), *mask_of_other = other.example.mask();
+    const bool same_masks = !mask || !mask_of_other ||
+                            (mask->width == mask_of_other->width && mask->height == mask_of_other->height);
+    return shape() == other.shape() && same_masks && example.changes == other.example.changes;
   }
 };
 
@@ -141,11 +148,17 @@ struct Loader::State {
         const std::size_t turn = piece.turn % order.size();
         Random random({options.seed.value_or(0), of.number,
                        of.has_repeats ? order.size() + turn : static_cast<std::size_t>(order[turn])});
+        Target kept;
+        if (options.keep_masks) kept = std::exchange(example.target, {});
         transforms.apply_to_pixels(example, random);
+        if (options.keep_masks) example.target = std::move(kept);
+        if (is_full) example.changes.clear();  // in training they are random, and nobody undoes them
         piece.example = std::move(example);
         piece.random = random;
         piece.is_read = true;
         return;
+      } catch (const WrongTarget&) {
+        throw;
       } catch (const Error& error) {
         if (error.kind() == Error::Kind::kInternal) throw;
         is_broken[piece.entry] = true;
@@ -193,8 +206,7 @@ struct Loader::State {
   }
 
   void add(Piece piece, std::int64_t number) {
-    const bool has_other_shape =
-        piece.is_read && !open.pieces.empty() && piece.shape() != open.pieces.front().shape();
+    const bool has_other_shape = piece.is_read && !open.pieces.empty() && !piece.fits(open.pieces.front());
     if (has_other_shape && options.batching == Batching::kFull)
       fail("pictures of {} and {} do not fit in one batch; the transforms of training must end in one size",
            to_string(open.pieces.front().shape()), to_string(piece.shape()));

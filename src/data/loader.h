@@ -16,9 +16,10 @@ struct LoaderOptions {
   int workers = 1;      // threads that read, decode and transform; 0: next() does it itself
   std::optional<std::uint64_t> seed = {};  // of order and chance; none: in the order of the data set
   Shard shard = {};
-  bool drop_last = true;  // data/sampler.h says what becomes of what is left over
-  bool balanced = false;  // with full batches and a seed: classes come equally often
-  int prefetch = 3;       // batches that are made ahead; 0: none is begun before next() is called
+  bool drop_last = true;    // data/sampler.h says what becomes of what is left over
+  bool balanced = false;    // with full batches and a seed: classes come equally often
+  bool keep_masks = false;  // masks stay as they are in the files, for an evaluation at their own size
+  int prefetch = 3;         // batches that are made ahead; 0: none is begun before next() is called
 };
 
 // Gives the examples of a data set in batches: reads them in the order of a sampler, transforms them, and

@@ -130,8 +130,8 @@ void adjust_sharpness(Image& image, float alpha) {
 }
 
 // Through HSV with 8 bits each, which loses a little, but that is what others train with, too.
-void shift_hue(Image& image, double amount) {
-  const int shift = static_cast<int>(amount * 255);
+template <class Shift>
+void change_hue(Image& image, const Shift& shifted) {
   for (std::size_t i = 0; i < image.pixels.size(); i += kChannels) {
     std::uint8_t* rgb = image.pixels.data() + i;
     const int r = rgb[0], g = rgb[1], b = rgb[2];
@@ -151,7 +151,7 @@ void shift_hue(Image& image, double amount) {
       hue = clip(static_cast<int>(h * 255.0));
       s = clip(static_cast<int>(static_cast<float>(range) / static_cast<float>(v) * 255.0));
     }
-    hue = (hue + shift) & 255;
+    hue = shifted(hue) & 255;
     if (s == 0) {
       std::fill_n(rgb, kChannels, static_cast<std::uint8_t>(v));
       continue;
@@ -205,6 +205,10 @@ void equalize(const std::array<std::int64_t, 256>& histogram, Table& table) {
 
 }  // namespace
 
+void add_to_hue(Image& image, double steps) {
+  change_hue(image, [steps](int hue) { return static_cast<int>(hue + steps); });
+}
+
 void apply(PixelOp op, double amount, Mask& mask) {
   move_pixels(op, amount, mask);
 }
@@ -223,7 +227,7 @@ void apply(PixelOp op, double amount, Image& image) {
     case PixelOp::kSharpness:
       return adjust_sharpness(image, alpha);
     case PixelOp::kHue:
-      return shift_hue(image, amount);
+      return change_hue(image, [shift = static_cast<int>(amount * 255)](int hue) { return hue + shift; });
     case PixelOp::kPosterize:
       for (std::size_t i = 0; i < 256; ++i)
         table[i] = static_cast<std::uint8_t>(i & ~((std::size_t{1} << (8 - static_cast<int>(amount))) - 1));

@@ -37,4 +37,7 @@ void apply(PixelOp op, double amount, Image& image);
 // leave it alone.
 void apply(PixelOp op, double amount, Mask& mask);
 
+// Adds to Pillow's hue, of 256 steps: what is behind the point is cut off, and it goes round.
+void add_to_hue(Image& image, double steps);
+
 }  // namespace octet

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "data/image.h"
+#include "data/mask.h"
 
 namespace octet {
 
@@ -115,38 +116,97 @@ void expand_to_rgb(const Reader& reader, Image& image, int bytes_per_pixel) {
   }
 }
 
+// A PNG file whose header is read and found to be reasonable.
+struct Opened {
+  Reader reader;
+  int width = 0, height = 0;
+
+  Opened(Bytes bytes, const std::string& name) {
+    reader.next = bytes.data();
+    reader.left = bytes.size();
+    reader.png = png_create_read_struct(PNG_LIBPNG_VER_STRING, &reader, on_error, on_warning);
+    reader.info = reader.png ? png_create_info_struct(reader.png) : nullptr;
+    try {
+      if (!reader.info || !read_header(&reader)) fail("{}: broken PNG picture: {}", name, reader.message);
+      check_size(bytes.size(), name);
+    } catch (...) {
+      destroy();
+      throw;
+    }
+  }
+  ~Opened() { destroy(); }
+  Opened(const Opened&) = delete;
+  Opened& operator=(const Opened&) = delete;
+
+ private:
+  void destroy() { png_destroy_read_struct(&reader.png, &reader.info, nullptr); }
+
+  void check_size(std::size_t bytes, const std::string& name) {
+    const png_uint_32 w = png_get_image_width(reader.png, reader.info);
+    const png_uint_32 h = png_get_image_height(reader.png, reader.info);
+    check_pixel_count(w, h, name);
+    const auto raw_bytes = static_cast<std::int64_t>(png_get_rowbytes(reader.png, reader.info)) * h;
+    if (raw_bytes / kMaxInflation > static_cast<std::int64_t>(bytes))
+      fail("{}: broken PNG picture: {} bytes are too few for {}x{} pixels", name, bytes, w, h);
+    width = static_cast<int>(w);
+    height = static_cast<int>(h);
+  }
+};
+
+// The grey values or palette indices, a byte each.
+bool read_classes(Reader* reader, Mask* mask) {
+  if (setjmp(png_jmpbuf(reader->png))) return false;
+  png_set_packing(reader->png);
+  const int passes = png_set_interlace_handling(reader->png);
+  png_read_update_info(reader->png, reader->info);
+  for (int pass = 0; pass < passes; ++pass) {
+    for (int y = 0; y < mask->height; ++y) {
+      if (pass == 0) mask->pixels.resize(mask->stride() * (static_cast<std::size_t>(y) + 1));
+      png_read_row(reader->png, mask->row(y), nullptr);
+    }
+  }
+  png_read_end(reader->png, nullptr);
+  return true;
+}
+
 }  // namespace
 
 Image decode_png(Bytes bytes, const std::string& name) {
-  struct Owner {
-    Reader reader;
-    ~Owner() { png_destroy_read_struct(&reader.png, &reader.info, nullptr); }
-  } owner;
-  Reader& reader = owner.reader;
-  reader.next = bytes.data();
-  reader.left = bytes.size();
-  reader.png = png_create_read_struct(PNG_LIBPNG_VER_STRING, &reader, on_error, on_warning);
-  reader.info = reader.png ? png_create_info_struct(reader.png) : nullptr;
-  if (!reader.info || !read_header(&reader)) fail("{}: broken PNG picture: {}", name, reader.message);
-
-  const png_uint_32 width = png_get_image_width(reader.png, reader.info);
-  const png_uint_32 height = png_get_image_height(reader.png, reader.info);
-  const std::int64_t pixels = std::int64_t{width} * height;
-  check_pixel_count(width, height, name);
-  const auto raw_bytes = static_cast<std::int64_t>(png_get_rowbytes(reader.png, reader.info)) * height;
-  if (raw_bytes / kMaxInflation > static_cast<std::int64_t>(bytes.size()))
-    fail("{}: broken PNG picture: {} bytes are too few for {}x{} pixels", name, bytes.size(), width, height);
-
+  Opened file(bytes, name);
   Image image;
-  image.width = static_cast<int>(width);
-  image.height = static_cast<int>(height);
+  image.width = file.width;
+  image.height = file.height;
   // Reserved, not filled: memory is taken row by row as far as the data goes.
-  image.pixels.reserve(static_cast<std::size_t>(pixels) * Image::kChannels);
+  image.pixels.reserve(image.stride() * static_cast<std::size_t>(image.height));
   int bytes_per_pixel = 0;
-  if (!read_samples(&reader, &image, &bytes_per_pixel))
-    fail("{}: broken PNG picture: {}", name, reader.message);
-  expand_to_rgb(reader, image, bytes_per_pixel);
+  if (!read_samples(&file.reader, &image, &bytes_per_pixel))
+    fail("{}: broken PNG picture: {}", name, file.reader.message);
+  expand_to_rgb(file.reader, image, bytes_per_pixel);
   return image;
+}
+
+Mask decode_mask(Bytes bytes, const std::string& name) {
+  if (!as_text(bytes.first(std::min<std::size_t>(bytes.size(), 8))).starts_with("\x89PNG"))
+    fail("{}: a mask must be a PNG file of grey values or palette indices", name);
+  Opened file(bytes, name);
+  const int color = png_get_color_type(file.reader.png, file.reader.info);
+  const int bits = png_get_bit_depth(file.reader.png, file.reader.info);
+  const bool is_palette = color == PNG_COLOR_TYPE_PALETTE;
+  if (!is_palette && (color != PNG_COLOR_TYPE_GRAY || (bits != 8 && bits != 1)))
+    fail(
+        "{}: a mask of {} with {} bits; it must have 8-bit grey values or palette indices, the class of each "
+        "pixel",
+        name,
+        color == PNG_COLOR_TYPE_GRAY         ? "grey values"
+        : color == PNG_COLOR_TYPE_GRAY_ALPHA ? "grey values and transparency"
+                                             : "colours",
+        bits);
+  Mask mask;
+  mask.width = file.width;
+  mask.height = file.height;
+  mask.pixels.reserve(mask.stride() * static_cast<std::size_t>(mask.height));
+  if (!read_classes(&file.reader, &mask)) fail("{}: broken PNG picture: {}", name, file.reader.message);
+  return mask;
 }
 
 }  // namespace octet

@@ -20,7 +20,8 @@ constexpr int kChannels = Image::kChannels;
 // A longer side is refused: no such picture is meant, and the nearest filter walks along the whole of it.
 constexpr int kMaxSide = 1 << 24;
 
-constexpr std::array<std::string_view, 4> kNames = {"nearest", "bilinear", "bicubic", "opencv"};
+constexpr std::array<std::string_view, 10> kNames = {"nearest", "bilinear", "bicubic", "opencv",   "NEAREST",
+                                                     "LINEAR",  "CUBIC",    "AREA",    "LANCZOS4", "RANDOM"};
 
 std::size_t index(int i) {
   return static_cast<std::size_t>(i);
@@ -39,9 +40,9 @@ std::vector<int> nearest_sources(int in_size, int out_size, int begin, int count
   return sources;
 }
 
-// OpenCV's INTER_NEAREST has no half pixels.
+// OpenCV's INTER_NEAREST has no half pixels. It rounds the ratio of the sizes, and then its inverse.
 std::vector<int> opencv_nearest_sources(int in_size, int out_size, int begin, int count) {
-  const double step = static_cast<double>(in_size) / out_size;
+  const double step = 1.0 / (static_cast<double>(out_size) / in_size);
   std::vector<int> sources;
   for (int i = begin; i < begin + count; ++i)
     sources.push_back(std::min(static_cast<int>(std::floor(i * step)), in_size - 1));
@@ -52,8 +53,8 @@ template <class Picture>
 Picture take_nearest(const Picture& picture, const std::vector<int>& columns, const std::vector<int>& rows) {
   Picture out(static_cast<int>(columns.size()), static_cast<int>(rows.size()));
   for (int y = 0; y < out.height; ++y) {
-    const std::uint8_t* row = picture.row(rows[index(y)]);
-    std::uint8_t* to = out.row(y);
+    const auto* row = picture.row(rows[index(y)]);
+    auto* to = out.row(y);
     for (int x : columns) to = std::copy_n(row + index(x) * Picture::kChannels, Picture::kChannels, to);
   }
   return out;
@@ -177,26 +178,34 @@ Picture part_with_border(Picture picture, const Box& box) {
 }
 
 template <class Picture>
-void check_resize(const Picture& picture, int width, int height, const Box& box) {
-  check(picture.width > 0 && picture.height > 0, "an empty picture cannot be resized");
+Picture resize_nearest_of_opencv(const Picture& picture, int width, int height, const Box& box) {
+  return take_nearest(picture, opencv_nearest_sources(picture.width, width, box.left, box.width),
+                      opencv_nearest_sources(picture.height, height, box.top, box.height));
+}
+
+}  // namespace
+
+void check_resize(int from_width, int from_height, int width, int height, const Box& box) {
+  check(from_width > 0 && from_height > 0, "an empty picture cannot be resized");
   check(box.left >= 0 && box.top >= 0 && box.width > 0 && box.height > 0 && box.left <= width - box.width &&
             box.top <= height - box.height,
         "the part of a picture to compute is inside of it");
   if (std::max(width, height) > kMaxSide || std::int64_t{box.width} * box.height > kMaxImagePixels)
-    fail("a picture of {}x{} would be {}x{} when resized, which is too large", picture.width, picture.height,
-         width, height);
+    fail("a picture of {}x{} would be {}x{} when resized, which is too large", from_width, from_height, width,
+         height);
 }
-
-}  // namespace
 
 std::string_view name_of(Interpolation interpolation) {
   return kNames[static_cast<std::size_t>(interpolation)];
 }
 
-Interpolation parse_interpolation(std::string_view name) {
+Interpolation parse_interpolation(std::string_view name, bool in_floats) {
   for (std::size_t i = 0; i < kNames.size(); ++i)
-    if (kNames[i] == name) return static_cast<Interpolation>(i);
-  fail("interpolation '{}' is not known; there are nearest, bilinear, bicubic and opencv", name);
+    if (kNames[i] == name && is_of_floats(static_cast<Interpolation>(i)) == in_floats)
+      return static_cast<Interpolation>(i);
+  fail("interpolation '{}' is not known; there are {}", name,
+       in_floats ? "NEAREST, LINEAR, CUBIC, AREA, LANCZOS4 and RANDOM"
+                 : "nearest, bilinear, bicubic and opencv");
 }
 
 Image crop(const Image& image, const Box& box) {
@@ -220,7 +229,7 @@ Image resize(const Image& image, int width, int height, Interpolation interpolat
 }
 
 Image resize(const Image& image, int width, int height, Interpolation interpolation, const Box& box) {
-  check_resize(image, width, height, box);
+  check_resize(image.width, image.height, width, height, box);
   if (image.width == width && image.height == height) return crop(image, box);
   switch (interpolation) {
     case Interpolation::kNearest:
@@ -231,8 +240,9 @@ Image resize(const Image& image, int width, int height, Interpolation interpolat
       return resize_pillow(image, width, height, kPillowBicubic, box);
     case Interpolation::kOpenCV:
       return resize_opencv(image, width, height, box);
+    default:
+      check(false, "an interpolation in floats gives no picture of 8 bits");
   }
-  check(false, "every interpolation has a case");
   return {};
 }
 
@@ -241,10 +251,18 @@ Mask resize(const Mask& mask, int width, int height, Interpolation interpolation
 }
 
 Mask resize(const Mask& mask, int width, int height, Interpolation interpolation, const Box& box) {
-  check_resize(mask, width, height, box);
-  if (interpolation != Interpolation::kOpenCV) return resize_nearest(mask, width, height, box);
-  return take_nearest(mask, opencv_nearest_sources(mask.width, width, box.left, box.width),
-                      opencv_nearest_sources(mask.height, height, box.top, box.height));
+  check_resize(mask.width, mask.height, width, height, box);
+  const bool is_opencvs = interpolation == Interpolation::kOpenCV || is_of_floats(interpolation);
+  return is_opencvs ? resize_nearest_of_opencv(mask, width, height, box)
+                    : resize_nearest(mask, width, height, box);
+}
+
+Image resize_nearest_opencv(const Image& image, int width, int height, const Box& box) {
+  return resize_nearest_of_opencv(image, width, height, box);
+}
+
+FloatImage resize_nearest_opencv(const FloatImage& image, int width, int height, const Box& box) {
+  return resize_nearest_of_opencv(image, width, height, box);
 }
 
 }  // namespace octet

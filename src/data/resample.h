@@ -10,10 +10,22 @@ enum class Interpolation {
   kBilinear,  // Pillow's BILINEAR: a triangle as wide as the ratio, so that shrinking averages
   kBicubic,   // Pillow's BICUBIC, likewise (a = -0.5)
   kOpenCV,    // OpenCV's INTER_LINEAR: the two nearest pixels in each direction, whatever the ratio
+  // OpenCV's in floats, as PaddleSeg resizes (data/opencv_resize.h), under its names.
+  kCvNearest,
+  kCvLinear,
+  kCvCubic,
+  kCvArea,
+  kCvLanczos4,
+  kCvRandom,  // one of these, drawn for each picture
 };
 
-std::string_view name_of(Interpolation interpolation);     // "nearest", "bilinear", "bicubic", "opencv"
-Interpolation parse_interpolation(std::string_view name);  // an Error that lists the names
+std::string_view name_of(
+    Interpolation interpolation);  // "nearest", "bilinear", "bicubic", "opencv", "NEAREST", ...
+// An Error that lists the names: the first four, or those in floats.
+Interpolation parse_interpolation(std::string_view name, bool in_floats = false);
+constexpr bool is_of_floats(Interpolation interpolation) {
+  return interpolation >= Interpolation::kCvNearest;
+}
 
 // A rectangle of pixels.
 struct Box {
@@ -37,5 +49,12 @@ Image resize(const Image& image, int width, int height, Interpolation interpolat
 // A mask, to the class of the nearest pixel: Pillow's nearest, or OpenCV's where the picture is scaled by it.
 Mask resize(const Mask& mask, int width, int height, Interpolation interpolation);
 Mask resize(const Mask& mask, int width, int height, Interpolation interpolation, const Box& box);
+
+// OpenCV's INTER_NEAREST.
+Image resize_nearest_opencv(const Image& image, int width, int height, const Box& box);
+FloatImage resize_nearest_opencv(const FloatImage& image, int width, int height, const Box& box);
+
+// An Error when a picture of this size can't be resized so: the result would be too large.
+void check_resize(int from_width, int from_height, int width, int height, const Box& box);
 
 }  // namespace octet

@@ -3,15 +3,21 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "data/example_ops.h"
 #include "data/transforms/auto_augment.h"
 #include "data/transforms/channels.h"
 #include "data/transforms/color_jitter.h"
 #include "data/transforms/fit.h"
 #include "data/transforms/flip.h"
 #include "data/transforms/normalize.h"
+#include "data/transforms/padding.h"
+#include "data/transforms/random_blur.h"
 #include "data/transforms/random_crop.h"
+#include "data/transforms/random_distort.h"
 #include "data/transforms/random_erasing.h"
+#include "data/transforms/random_rotation.h"
 #include "data/transforms/resize.h"
+#include "data/transforms/scaling.h"
 
 namespace octet {
 
@@ -20,13 +26,26 @@ namespace {
 constexpr const TransformRow* kTransforms[] = {
     &ResizeShort::kRow,
     &Resize::kRow,
+    &ResizeByLong::kRow,
+    &ResizeByShort::kRow,
+    &LimitLong::kRow,
+    &ResizeRangeScaling::kRow,
+    &ResizeStepScaling::kRow,
     &Letterbox::kRow,
+    &Padding::kRow,
+    &PaddingByAspectRatio::kRow,
     &CenterCrop::kRow,
     &RandomResizedCrop::kRow,
     &RandomCrop::kRow,
+    &RandomPaddingCrop::kRow,
+    &RandomScaleAspect::kRow,
+    &RandomRotation::kRow,
     &RandomHorizontalFlip::kRow,
+    &RandomVerticalFlip::kRow,
     &AutoAugment::kRow,
     &ColorJitter::kRow,
+    &RandomDistort::kRow,
+    &RandomBlur::kRow,
     &ToGray::kRow,
     &ToBGR::kRow,
     &Normalize::kRow,
@@ -64,7 +83,10 @@ void check_transforms(const Transforms& transforms) {
 }
 
 bool gives_one_size(const Transforms& transforms) {
-  return std::ranges::any_of(transforms, [](const Transform& t) { return t.row().gives_one_size; });
+  return std::ranges::any_of(transforms, [](const Transform& t) {
+    const auto* resize = t.get<Resize>();
+    return t.row().gives_one_size && !(resize && resize->keep_ratio);
+  });
 }
 
 PreparedTransforms::PreparedTransforms(const Transforms& transforms) {
@@ -72,9 +94,14 @@ PreparedTransforms::PreparedTransforms(const Transforms& transforms) {
   if (find<ToGray>(transforms)) channels_ = 1;
   for (const Transform& transform : transforms) {
     const CenterCrop* crop = transform.get<CenterCrop>();
-    const ResizeShort* resize = pixels_.empty() ? nullptr : pixels_.back().get<ResizeShort>();
+    const RandomPaddingCrop* padding_crop = transform.get<RandomPaddingCrop>();
+    const Transform* before = pixels_.empty() ? nullptr : &pixels_.back();
+    const ResizeShort* resize = before ? before->get<ResizeShort>() : nullptr;
+    const bool scales = before && (before->get<ResizeStepScaling>() || before->get<ResizeRangeScaling>());
     if (crop && resize)
       pixels_.back() = ResizeShortAndCenterCrop{*resize, *crop};
+    else if (padding_crop && scales)
+      pixels_.back() = ScalingAndPaddingCrop{*before, *padding_crop};
     else if (transform.get<Normalize>() || !planes_.empty())
       planes_.push_back(transform);
     else
@@ -83,11 +110,15 @@ PreparedTransforms::PreparedTransforms(const Transforms& transforms) {
 }
 
 void PreparedTransforms::apply_to_pixels(Example& example, Random& random) const {
-  for (const Transform& transform : pixels_) transform.apply(example, random);
+  for (const Transform& transform : pixels_) {
+    if (transform.row().input == TransformRow::Input::kPixels) make_bytes(example);
+    transform.apply(example, random);
+  }
 }
 
 void PreparedTransforms::apply_to_planes(Example& example, Random& random, std::span<float> planes) const {
-  check(planes.size() == example.image.pixels.size() / Image::kChannels * static_cast<std::size_t>(channels_),
+  check(planes.size() == static_cast<std::size_t>(example.width()) *
+                             static_cast<std::size_t>(example.height()) * static_cast<std::size_t>(channels_),
         "a picture's planes hold as many values as it has channels and pixels");
   example.planes = planes;
   for (const Transform& transform : planes_) transform.apply(example, random);

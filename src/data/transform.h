@@ -8,6 +8,7 @@
 #include "base/random.h"
 #include "data/example.h"
 #include "data/resample.h"
+#include "data/settings.h"
 
 // What happens to a picture, and to its target, before a network sees it. One list of transforms serves
 // training, evaluation, calibration and deploy.yaml. docs/add-a-transform.md says how to add one.
@@ -16,23 +17,12 @@ namespace octet {
 // The largest side that a transform gives.
 constexpr int kMaxPictureSide = 16384;
 
-// Whoever reads or writes the settings of a transform, which names them one after the other.
-class Settings {
- public:
-  virtual ~Settings() = default;
-  virtual void required(std::string_view name, int& size) = 0;  // a positive number
-  virtual void optional(std::string_view name, int& value) = 0;
-  virtual void optional(std::string_view name, double& value) = 0;
-  virtual void optional(std::string_view name, Interpolation& value) = 0;
-  virtual void optional(std::string_view name, std::array<double, 2>& range) = 0;
-  virtual void optional(std::string_view name, std::array<float, 3>& channels) = 0;
-};
-
 class Transform;
 
 // A kind of transform: a row of the table in transform.cc. transform_row() makes it of a struct.
 struct TransformRow {
-  enum class Input { kPixels, kPlanes };  // 8-bit pixels, or what Normalize makes of them
+  // 8-bit pixels; those or a FloatImage; or what Normalize makes of them.
+  enum class Input { kPixels, kEither, kPlanes };
 
   std::string_view name;  // as YAML files spell it
   Input input;
@@ -127,7 +117,7 @@ class PreparedTransforms {
 
   int channels() const { return channels_; }  // of the planes: 1 when a transform makes pictures grey
 
-  // Up to Normalize: the picture has its final size then, and still 8 bits.
+  // Up to Normalize: the picture has its final size then, in 8 bits or in floats.
   void apply_to_pixels(Example& example, Random& random) const;
   // Normalize, and what is behind it; `planes` has width x height values for each channel.
   void apply_to_planes(Example& example, Random& random, std::span<float> planes) const;

@@ -1,6 +1,7 @@
 #pragma once
 #include <string>
 
+#include "data/settings_yaml.h"
 #include "data/transform.h"
 
 namespace YAML {
@@ -25,11 +26,5 @@ void write_transforms(YAML::Emitter& out, const Transforms& transforms);
 // The same as a text of its own.
 Transforms read_transforms(const std::string& text, const std::string& name, bool random_allowed);
 std::string write_transforms(const Transforms& transforms);
-
-// An Error about a place in a YAML file.
-[[noreturn]] void fail_at(const std::string& name, const YAML::Node& node, const std::string& what);
-
-// What came from a YAML file, for a message: one line, of reasonable length.
-std::string shortened(std::string text);
 
 }  // namespace octet

@@ -101,6 +101,16 @@ std::vector<std::string> layers_as_made(const std::vector<const Value*>& paramet
   return layers;
 }
 
+// What Paddle calls a layer of this name, with these parameters by their leaves; "" for what is none.
+std::string_view kind_of(std::string_view layer, const std::map<std::string, const Value*>& leaves) {
+  if (leaves.contains("_scale")) return "uafm__sp_atten";
+  if (leaves.contains("_mean")) return "batch_norm2d";
+  const auto weight = leaves.find("weight");
+  if (weight == leaves.end()) return "";
+  if (weight->second->shape.size() == 4) return layer.ends_with(".deconv") ? "conv2d_transpose" : "conv2d";
+  return weight->second->shape.size() == 2 ? "linear" : "layer_norm";
+}
+
 // conv2d_0.w_0 and so on, by the parameters' names in the graph. What is no parameter of a layer has none.
 std::map<std::string, std::string> variable_names(const std::vector<const Value*>& parameters) {
   std::map<std::string, std::map<std::string, const Value*>> layers;
@@ -109,17 +119,15 @@ std::map<std::string, std::string> variable_names(const std::vector<const Value*
     layers[layer][leaf] = value;
   }
   std::map<std::string, std::string> names;
-  int convs = 0, norms = 0, linears = 0;
+  std::map<std::string_view, int> counts;
   for (const std::string& layer : layers_as_made(parameters)) {
     const auto& leaves = layers[layer];
-    auto weight = leaves.find("weight");
-    if (weight == leaves.end()) continue;
-    const std::size_t rank = weight->second->shape.size();
-    std::string variable = rank == 4   ? fmt::format("conv2d_{}", convs++)
-                           : rank == 2 ? fmt::format("linear_{}", linears++)
-                                       : fmt::format("batch_norm2d_{}", norms++);
-    for (auto [leaf, suffix] : {std::pair{"weight", ".w_0"}, std::pair{"bias", ".b_0"},
-                                std::pair{"_mean", ".w_1"}, std::pair{"_variance", ".w_2"}})
+    const std::string_view kind = kind_of(layer, leaves);
+    if (kind.empty()) continue;
+    const std::string variable = fmt::format("{}_{}", kind, counts[kind]++);
+    for (auto [leaf, suffix] :
+         {std::pair{"weight", ".w_0"}, std::pair{"_scale", ".w_0"}, std::pair{"bias", ".b_0"},
+          std::pair{"_mean", ".w_1"}, std::pair{"_variance", ".w_2"}})
       if (auto found = leaves.find(leaf); found != leaves.end())
         names[found->second->name] = variable + suffix;
   }

@@ -37,14 +37,6 @@ void check_segment_options(const SegmentOptions& options);
 Tensor segment(const SegmentationModel& model, const Tensor& pixels, const SegmentOptions& options,
                Summands summands);
 
-// A step of preprocessing that changed the size of a picture, and the size before it.
-struct SizeChange {
-  enum class Kind { kResized, kPadded } kind = Kind::kResized;  // padded: to the right and below
-  int width = 0, height = 0;
-
-  bool operator==(const SizeChange&) const = default;
-};
-
 // The class of each pixel, with the changes undone, the last one first, on the scores: bilinearly (half-pixel
 // centres), or by cutting off the padding. Of equal scores the lower class counts; where none is a number
 // there is no class (Mask::kIgnored). Of a model that gives classes, those of the nearest pixels.

@@ -36,11 +36,11 @@ Optimizer::Optimizer(std::vector<Weight>& parameters, const TrainOptions& option
   } else if (options.opt == "rmsprop") {
     state_["mean_square"] = at::zeros_like(values_);
     state_["momentum"] = at::zeros_like(values_);
-  } else if (options.opt == "adamw") {
+  } else if (options.opt == "adamw" || options.opt == "adam") {
     state_["moment1"] = at::zeros_like(values_);
     state_["moment2"] = at::zeros_like(values_);
   } else {
-    fail("unknown optimiser {}; there are sgd, rmsprop and adamw", options.opt);
+    fail("unknown optimiser {}; there are sgd, rmsprop, adamw and adam", options.opt);
   }
 }
 
@@ -60,11 +60,13 @@ void Optimizer::step(std::int64_t begin, std::int64_t end, double learning_rate,
   const at::NoGradGuard no_gradients;
   const auto part = [&](const at::Tensor& flat) { return flat.slice(0, begin, end); };
   at::Tensor values = part(values_), gradient = part(gradients_);
-  if (options_.opt == "adamw") {
+  const bool is_adam = options_.opt == "adam";
+  if (options_.opt == "adamw" || is_adam) {
     constexpr double kEpsilon = 1e-8;
     const auto t = static_cast<double>(steps_done);
     at::Tensor first = part(state_["moment1"]), second = part(state_["moment2"]);
-    values.mul_(1 - learning_rate * decay);
+    if (is_adam && decay != 0) gradient.add_(values, decay);
+    if (!is_adam) values.mul_(1 - learning_rate * decay);
     first.lerp_(gradient, 1 - kBeta1);
     second.mul_(kBeta2).addcmul_(gradient, gradient, 1 - kBeta2);
     const double correction = std::sqrt(1 - std::pow(kBeta2, t));

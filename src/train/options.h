@@ -1,10 +1,13 @@
 #pragma once
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "data/mask_dataset.h"
 #include "data/transform.h"
+#include "tasks/segmentation_inference.h"
 
 // What `octet train` is told; src/cli/train.cc has the flags and the keys of recipes. No libtorch here: octet
 // itself includes this.
@@ -14,8 +17,12 @@ namespace octet::train {
 enum class Activation { kMovingAverage, kPact, kLsq };
 enum class WeightScale { kChannelAbsMax, kAbsMax, kLsq };
 
+// What of a network is quantized: all, or only its backbone if it has one, as PaddleSeg does from 2.3 on.
+enum class QuantScope { kAll, kBackbone };
+
 struct QuantOptions {
   bool enabled = false;
+  QuantScope scope = QuantScope::kAll;
   Activation activation = Activation::kPact;
   WeightScale weight = WeightScale::kChannelAbsMax;
   int weight_bits = 8, activation_bits = 8;
@@ -32,10 +39,66 @@ struct QuantOptions {
   bool operator==(const QuantOptions&) const = default;
 };
 
+// Whose meanings count where PaddleSeg's versions disagree: those of July 2021, or today's. What differs: the
+// type of argmax in exported models, the IoU of a class that is nowhere, defaults of learning rates, the
+// words of the evaluation's lines.
+enum class PaddleSeg { k2_2, k2_9 };
+
+enum class TaskKind { kClassification, kSegmentation };
+
+// A loss of PaddleSeg's, by its name, with the settings that it knows.
+struct LossSpec {
+  std::string type = "CrossEntropyLoss";
+  double coef = 1;                       // what it is multiplied by
+  std::optional<int> ignore_index = {};  // if it is given, that of the data
+  std::vector<double> weight = {};       // of classes; none: all alike
+  std::string balance = {};              // in place of weights: "dynamic" (BCELoss), "auto" (classifiers)
+  double label_smoothing = 0;            // CrossEntropyLoss of classifiers
+  double top_k_percent_pixels = 1;       // CrossEntropyLoss: of the pixels with the largest loss, this share
+  bool avg_non_ignore = true;         // CrossEntropyLoss: the mean over the pixels that count, not over all
+  double thresh = 0.7;                // OhemCrossEntropyLoss
+  int min_kept = 10000;               // OhemCrossEntropyLoss
+  std::optional<double> smooth = {};  // DiceLoss; none: that of the version
+  std::string classes = "present";    // LovaszSoftmaxLoss
+  std::string pos_weight = {};        // BCELoss: a number or "dynamic"
+  std::vector<LossSpec> losses = {};  // MixedLoss: these, of one output
+
+  bool operator==(const LossSpec&) const = default;
+};
+
+// What a config says of a segmentation network beyond its name and its backbone. An empty list and a 0 stand
+// for what the network has by itself.
+struct NetworkOptions {
+  std::string backbone_pretrained = {};  // weights of the backbone alone
+  std::vector<int> multi_grid = {};
+  std::vector<int> backbone_indices = {};
+  bool align_corners = false;
+  std::optional<bool> enable_auxiliary_loss = {};  // GCNet, PSPNet
+  std::vector<int> aspp_ratios = {};               // DeepLabV3, DeepLabV3P
+  int aspp_out_channels = 0;
+  int gc_channels = 0;  // GCNet
+  double ratio = 0;
+  int pp_out_channels = 0;  // PSPNet
+  std::vector<int> bin_sizes = {};
+  double lambd = 0;                   // BiSeNetV2
+  bool use_deconv = false;            // UNet
+  std::vector<int> arm_out_chs = {};  // PPLiteSeg
+  std::vector<int> seg_head_inter_chs = {};
+  std::vector<int> cm_bin_sizes = {};
+  int cm_out_ch = 0;
+
+  bool operator==(const NetworkOptions&) const = default;
+};
+
 struct TrainOptions {
+  TaskKind task = TaskKind::kClassification;
+  PaddleSeg paddleseg = PaddleSeg::k2_2;
+
   std::string data_path = "./data";
   std::string val_data_path = {};  // of pictures to evaluate on; empty: those of data_path
+  MaskData train_masks = {}, val_masks = {.mode = "val"};  // in place of the two, for segmentation
   std::string model = "mobilenet_v3_small";
+  NetworkOptions network = {};
   std::string model_dir = {};  // an inference model to train in place of one of the zoo's
   int num_classes = 0;         // 0: what the checkpoint or the data says
   int img_size = 224;
@@ -59,14 +122,18 @@ struct TrainOptions {
   int epochs = 90;
   std::string opt = "sgd";
   double lr = 0.1, momentum = 0.9, weight_decay = 1e-4;
-  std::string lr_schedule = "step";  // or "cosine", "poly"
-  int lr_step_size = 30;
+  std::string lr_schedule = "step";  // or "cosine", "poly", "piecewise", "step_iters", "constant"
+  int lr_step_size = 30;             // epochs, or with "step_iters" iterations
   double lr_gamma = 0.1;
-  double lr_power = 0.9, lr_end = 0;  // of "poly"
+  double lr_power = 0.9, lr_end = 0;    // of "poly"
+  std::vector<double> lr_values = {};   // of "piecewise": the last one holds from the last boundary on
+  std::vector<int> lr_boundaries = {};  // the iterations at which the next one begins to hold
   double warmup_epochs = 0;
   int warmup_iters = 0;  // in place of warmup_epochs, from warmup_start_lr
   double warmup_start_lr = 0;
-  double label_smoothing = 0;
+  // One for each output of a segmentation network, or one for all of them. A classifier has CrossEntropyLoss.
+  std::vector<LossSpec> losses = {{}};
+  double label_smoothing = 0;              // of a classifier's loss
   bool auto_class_weights = false;         // in the loss: by how rare a class is,
   std::vector<double> class_weights = {};  // or these; none: all alike
   bool balanced_sampling = false;          // classes come equally often
@@ -80,7 +147,13 @@ struct TrainOptions {
   std::uint64_t seed = 0;
 
   Transforms train_transforms = {}, val_transforms = {};
+  Transforms export_transforms = {};  // what a segmentation config has for deploy.yaml; none: Normalize
+  SegmentOptions test = {};           // how segmentation is evaluated
   QuantOptions quant = {};
+
+  bool do_eval = false;         // segmentation: evaluate at each save_interval, and keep the best
+  int save_interval = 1000;     // segmentation: iterations from one checkpoint to the next
+  int keep_checkpoint_max = 5;  // and how many stay
 
   int print_freq = 10;
   bool use_vdl = false;

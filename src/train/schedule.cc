@@ -25,6 +25,13 @@ double learning_rate(const TrainOptions& options, std::int64_t batch, std::int64
   if (at < warm_up && options.warmup_iters > 0)  // as Paddle's LinearWarmup
     return options.warmup_start_lr + (options.lr - options.warmup_start_lr) * at / warm_up;
   if (at < warm_up) return options.lr * (at + 1) / warm_up;
+  if (options.lr_schedule == "constant") return options.lr;
+  if (options.lr_schedule == "step_iters")
+    return options.lr * std::pow(options.lr_gamma, std::floor((at - warm_up) / options.lr_step_size));
+  if (options.lr_schedule == "piecewise") {
+    const auto next = std::ranges::find_if(options.lr_boundaries, [&](int b) { return at - warm_up < b; });
+    return options.lr_values.at(static_cast<std::size_t>(next - options.lr_boundaries.begin()));
+  }
   const auto end =
       static_cast<double>(options.iters > 0 ? divide_up(options.iters, group) : options.epochs * epoch_steps);
   // Of the way, in [0, 1]: a run may be told of fewer steps than it has done.

@@ -130,7 +130,7 @@ at::Tensor binary_cross_entropy(const Seen& seen) {
   const auto all = static_cast<double>(truth.numel());
   const double positive = truth.sum(at::kDouble).item<double>();  // as PaddleSeg, with ignored pixels
   std::optional<at::Tensor> weight, positive_weight;
-  if (!spec.class_balance.empty())
+  if (!spec.balance.empty())
     weight = 2 * (all - positive) / (all + kEpsilon) * truth + 2 * positive / (all + kEpsilon) * (1 - truth);
   if (!spec.pos_weight.empty()) {
     const double of_batch = 2 * (all - positive) / (all + kEpsilon);
@@ -188,8 +188,8 @@ void check_loss(const LossSpec& spec, std::int64_t classes) {
          spec.top_k_percent_pixels);
   if (spec.classes != "present" && spec.classes != "all")
     fail("{}: classes is '{}', expected present or all", spec.type, printable(spec.classes));
-  if (!spec.class_balance.empty() && spec.class_balance != "dynamic")
-    fail("{}: weight is '{}', expected dynamic", spec.type, printable(spec.class_balance));
+  if (!spec.balance.empty() && spec.balance != "dynamic")
+    fail("{}: weight is '{}', expected dynamic", spec.type, printable(spec.balance));
   if (!spec.pos_weight.empty()) positive_weight_of(spec);
   if (spec.type != "MixedLoss") return;
   if (spec.losses.empty()) fail("MixedLoss has no losses");

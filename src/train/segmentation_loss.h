@@ -1,7 +1,7 @@
 #pragma once
 #include <string_view>
 
-#include "train/loss_spec.h"
+#include "train/options.h"
 #include "train/torch.h"
 
 // The losses of segmentation, as PaddleSeg defines them (paddleseg/models/losses). Logits are [N, C, H, W],

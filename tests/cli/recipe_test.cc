@@ -56,6 +56,10 @@ std::string another_value(const Flag& flag) {
   if (flag.name == "quantizable-layer-type") return "Linear";
   if (flag.name == "pact-init") return "2";
   if (flag.name == "class-weights") return "1,2.5";
+  if (flag.name == "model.backbone.type") return "ResNet50_vd";
+  if (flag.name == "model.backbone.output_stride") return "16";
+  if (flag.value == "N,N,...") return "4,5";
+  if (flag.value == "W,H") return "48,32";
   if (flag.name == "transforms") return "[{type: ToBGR}, {type: Normalize}]";
   if (flag.boolean) return flag.default_text == "True" ? "False" : "True";
   if (flag.number_list) return "0.25,0.5,0.75";
@@ -73,18 +77,46 @@ void expect_every_flag_arrives() {
   Command command;
   command.add(args);
   for (const Flag& flag : args.flags()) {
-    if (flag.name == "config") continue;                    // the recipe itself; tests below read some
-    if (flag.name == "activation-quantize-type") continue;  // has one value only
+    if (flag.name == "config" || flag.name == "opts") continue;  // the recipe itself; tests below read some
+    if (flag.name == "activation-quantize-type") continue;       // has one value only
     const std::string word = "--" + flag.name + "=" + another_value(flag);
     // Learned ranges of weights have no type.
     std::vector<std::string> words;
     if (flag.name == "weight-quantize-type") words = {"--weight-preprocess-type=none"};
+    if (flag.name == "task") continue;  // needs what segmentation needs, as below
+    if (flag.name == "lr-schedule") words = {"--lr-schedule=cosine"};
     const Way<Command> without(words);
     words.push_back(word);
     const Way<Command> way(words);
     EXPECT_TRUE(way.here == way.there) << word << " is lost on the way:\n" << way.recipe;
     EXPECT_FALSE(way.there == without.there) << word << " changes nothing";
   }
+}
+
+constexpr char kSegmentation[] =
+    "model: {type: DeepLabV3P, num_classes: 7, backbone: {type: ResNet50_vd}}\n"
+    "train_dataset: {transforms: [{type: Normalize}]}\n"
+    "val_dataset: {transforms: [{type: Normalize}]}\n"
+    "iters: 10\nlr: 0.5\n";
+
+// One of the keys that only segmentation has.
+void expect_key_of_segmentation(const Flag& row, const train::TrainOptions& plain) {
+  const bool is_fixed = row.get && row.get() == std::vector{row.value};
+  std::string value = is_fixed ? row.value : another_value(row);
+  if (row.name.ends_with("num_classes")) value = "7";
+  if (row.name.ends_with("output_stride")) value = "16";
+  std::vector<std::string> opts = {row.path + "=" + (row.number_list ? "[" + value + "]" : value)};
+  if (row.name.ends_with("dataset.type"))
+    opts[0] = row.path + "=Cityscapes", opts.push_back("model.num_classes=19");
+  if (row.name == "test_config.is_slide")
+    opts.insert(opts.end(), {"test_config.crop_size=[8,8]", "test_config.stride=[8,8]"});
+  if (row.name == "test_config.flip_horizontal") opts[0] = row.path + "=False";
+  TempDir folder;
+  write_file(folder / "a.yaml", kSegmentation);
+  const train::TrainOptions options = load_config((folder / "a.yaml").string(), opts);
+  const bool says_the_same =
+      is_fixed || row.name == "model.backbone.type" || row.name.ends_with("dataset.num_classes");
+  EXPECT_EQ(options == plain, says_the_same) << opts[0];
 }
 
 TEST(Recipe, EveryFlagOfTrainArrivesInOctetTrain) {
@@ -95,14 +127,25 @@ TEST(Recipe, EveryFlagOfQatArrivesInOctetTrain) {
   expect_every_flag_arrives<Qat>();
 }
 
-// And every key, also those that are no flags.
+// And every key, also those that are no flags; some are for segmentation only.
 TEST(Recipe, EveryKeyChangesSomething) {
   Args args("", "");
   Train command;
   command.add(args);
-  const train::TrainOptions plain = Way<Train>({}).there;
+  const train::TrainOptions of_classifier = Way<Train>({}).there;
+  train::TrainOptions of_segmentation = read_train_options(kSegmentation, "text");
+  of_segmentation.recipe.clear();
   for (Flag* row : args.rows()) {
     if (row->path.empty() || row->read || row->name == "activation-quantize-type") continue;
+    if (row->name == "task") continue;
+    const bool segments = row->path.starts_with("train_dataset.") || row->path.starts_with("val_dataset.") ||
+                          row->path.starts_with("model.") || row->path.starts_with("test_config.") ||
+                          row->path.starts_with("loss.");
+    if (segments && row->name.find('.') != std::string::npos) {
+      expect_key_of_segmentation(*row, of_segmentation);
+      continue;
+    }
+    const train::TrainOptions& plain = of_classifier;
     const bool is_fixed = row->get && row->get() == std::vector{row->value};
     const std::string value = is_fixed ? row->value : another_value(*row);
     for (std::string path : row->other_paths.empty() ? std::vector{row->path} : row->other_paths) {
@@ -274,7 +317,8 @@ TEST(Recipe, ErrorsNameTheFileTheLineAndTheRightKey) {
               AllOf(HasSubstr("a.yaml:1: batch_size: 'many' is not a whole number")));
   EXPECT_THAT(error("batch_size: [1, 2]\n"), HasSubstr("'1,2' is not a whole number"));
   EXPECT_THAT(error("optimizer: {momentum: 1}\n"), HasSubstr("optimizer.momentum: '1' is not below 1"));
-  EXPECT_THAT(error("optimizer: {type: lion}\n"), HasSubstr("'lion' is not one of sgd, rmsprop, adamw"));
+  EXPECT_THAT(error("optimizer: {type: lion}\n"),
+              HasSubstr("'lion' is not one of sgd, rmsprop, adamw, adam"));
   EXPECT_THAT(error("train_dataset: {mode: val}\n"), HasSubstr("'val' is not train"));
   EXPECT_THAT(error("loss: {types: [{type: CrossEntropyLoss}, {type: DiceLoss}]}\n"),
               HasSubstr("loss.types.1"));
@@ -282,6 +326,101 @@ TEST(Recipe, ErrorsNameTheFileTheLineAndTheRightKey) {
   EXPECT_THAT(error("- a\n"), HasSubstr("not a recipe"));
   EXPECT_THAT(error("a: [\n"), HasSubstr("a.yaml:2: "));
   EXPECT_THAT(error("? [a]\n: 1\n"), HasSubstr("a key must be a word"));
+}
+
+TEST(Recipe, OptsTakeThePlaceOfValues) {
+  const Files files(std::vector<std::string>{"a.yaml", std::string(kNested)});
+  const auto with = [&](const std::string& opt) { return files.train("a.yaml", {"--opts", opt}); };
+  EXPECT_EQ(with("optimizer.momentum=0.5").momentum, 0.5);
+  EXPECT_EQ(with("seed=7").seed, 7u);
+  EXPECT_EQ(with("loss.types.0.label_smoothing=0.25").label_smoothing, 0.25);
+  EXPECT_EQ(with("quant.skip_quant=[x, y]").quant.skip, (std::vector<std::string>{"x", "y"}));
+  const train::TrainOptions both = files.train("a.yaml", {"-o", "seed=7", "batch_size=9", "--lr", "2"});
+  EXPECT_EQ(both.seed, 7u);
+  EXPECT_EQ(both.batch_size, 9);
+  EXPECT_EQ(both.lr, 2);
+  const auto error = [&](const std::string& opt) { return error_of([&] { with(opt); }); };
+  EXPECT_THAT(error("seed"), HasSubstr("KEY=VALUE"));
+  EXPECT_THAT(error("optimizer.momentun=1"), HasSubstr("did you mean 'optimizer.momentum'?"));
+  EXPECT_THAT(error("loss.types.3.type=x"), HasSubstr("counted from 0"));
+  EXPECT_THAT(error("batch_size=many"), HasSubstr("--opts batch_size: batch_size: 'many'"));
+}
+
+TEST(Recipe, ReadsASegmentationConfig) {
+  const std::string text =
+      "model: {type: BiSeNetV2, pretrained: null}\n"
+      "batch_size: 4\niters: 1000\n"
+      "train_dataset:\n  type: OpticDiscSeg\n  dataset_root: data/discs\n  mode: train\n"
+      "  transforms: [{type: Normalize}]\n"
+      "val_dataset:\n  type: OpticDiscSeg\n  dataset_root: data/other\n  mode: val\n"
+      "  transforms: [{type: Normalize}]\n"
+      "optimizer: {type: sgd, weight_decay: 4.0e-5}\n"
+      "lr_scheduler: {type: PolynomialDecay, learning_rate: 0.01}\n"
+      "loss:\n  types:\n    - type: MixedLoss\n      losses: [{type: CrossEntropyLoss}, {type: DiceLoss}]\n"
+      "      coef: [0.8, 0.2]\n  coef: [1, 0.5]\n"
+      "test_config: {is_slide: True, crop_size: [64, 32], stride: [48, 24]}\n";
+  const Files files(std::vector<std::string>{"a.yaml", text});
+  const train::TrainOptions options =
+      files.train("a.yaml", {"--do_eval", "--save_dir", "x", "--log_iters", "7"});
+  EXPECT_EQ(options.task, train::TaskKind::kSegmentation);
+  EXPECT_EQ(options.model, "bisenetv2");
+  EXPECT_EQ(options.num_classes, 2);
+  EXPECT_EQ(options.train_masks.root, "data/discs");
+  EXPECT_EQ(options.val_masks.root, "data/other");
+  EXPECT_EQ(options.val_masks.mode, "val");
+  EXPECT_EQ(options.momentum, 0.9);
+  EXPECT_EQ(options.lr_power, 0.9);
+  EXPECT_EQ(options.lr_end, 0);
+  EXPECT_TRUE(options.do_eval);
+  EXPECT_EQ(options.output_dir, "x");
+  EXPECT_EQ(options.print_freq, 7);
+  ASSERT_EQ(options.losses.size(), 2u);
+  EXPECT_EQ(options.losses[1].coef, 0.5);
+  ASSERT_EQ(options.losses[1].losses.size(), 2u);
+  EXPECT_EQ(options.losses[1].losses[1].type, "DiceLoss");
+  EXPECT_EQ(options.losses[1].losses[1].coef, 0.2);
+  EXPECT_EQ(options.test.crop_size, (std::array{64, 32}));
+  const train::TrainOptions newer = files.train("a.yaml", {"--paddleseg_version", "2.9"});
+  EXPECT_EQ(newer.momentum, 0);
+  EXPECT_EQ(newer.lr_power, 1);
+  EXPECT_EQ(newer.lr_end, 1e-4);
+  // 0 stands for what the config says.
+  const train::TrainOptions zeros =
+      files.train("a.yaml", {"--iters", "0", "--batch_size", "0", "--learning_rate", "0"});
+  EXPECT_EQ(zeros.iters, 1000);
+  EXPECT_EQ(zeros.batch_size, 4);
+  EXPECT_EQ(zeros.lr, 0.01);
+  EXPECT_EQ(files.train("a.yaml", {"--learning_rate", "0.125"}).lr, 0.125);
+  EXPECT_EQ(files.train("a.yaml", {"--precision", "fp16"}).amp_level, "O1");
+  const train::TrainOptions qat = files.train("a.yaml", {"--qat", "--model_path", "out/best_model"});
+  EXPECT_TRUE(qat.quant.enabled);
+  EXPECT_EQ(qat.quant.activation, train::Activation::kMovingAverage);
+  EXPECT_EQ(qat.pretrained, "out/best_model");
+}
+
+TEST(Recipe, SaysWhatIsWrongWithASegmentationConfig) {
+  const auto error = [](const std::string& text) {
+    return Files(std::vector<std::string>{"a.yaml", kSegmentation + text}).error("a.yaml");
+  };
+  EXPECT_THAT(error("train_dataset: {transforms: [{type: Normalize}], typ: Dataset}\n"),
+              HasSubstr("did you mean 'train_dataset.type'?"));
+  EXPECT_THAT(error("loss: {types: [{type: DicesLoss}]}\n"), HasSubstr("did you mean DiceLoss?"));
+  EXPECT_THAT(error("\nloss: {types: [{type: OhemCrossEntropyLoss, min_keep: 3}]}\n"),
+              AllOf(HasSubstr("a.yaml:7: "), HasSubstr("did you mean 'min_kept'?")));
+  EXPECT_THAT(error("loss: {types: [{type: CrossEntropyLoss}, {type: DiceLoss}], coef: [1]}\n"),
+              HasSubstr("2 losses, and loss.coef 1"));
+  EXPECT_THAT(error("loss: {types: [{type: CrossEntropyLoss, ignore_index: 3}], coef: [1]}\n"),
+              HasSubstr("ignore_index 3"));
+  EXPECT_THAT(
+      error("loss: {types: [{type: MixedLoss, losses: [{type: DiceLoss}], coef: [1, 2]}], coef: [1]}\n"),
+      HasSubstr("1 losses and 2 factors"));
+  EXPECT_THAT(error("test_config: {is_slide: True}\n"), HasSubstr("crop_size"));
+  EXPECT_THAT(Files(std::vector<std::string>{"a.yaml", "model: {type: PPLiteSeg}\n"}).error("a.yaml"),
+              HasSubstr("PPLiteSeg needs a backbone"));
+  EXPECT_THAT(Files(std::vector<std::string>{"a.yaml",
+                                             "model: {type: resnet18}\ntrain_dataset: {type: Cityscapes}\n"})
+                  .error("a.yaml"),
+              HasSubstr("classifier"));
 }
 
 // Lists of transforms: where flags could have made them, flags still change them.

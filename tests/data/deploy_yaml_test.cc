@@ -10,7 +10,13 @@
 #include "data/transforms/channels.h"
 #include "data/transforms/color_jitter.h"
 #include "data/transforms/fit.h"
+#include "data/transforms/flip.h"
+#include "data/transforms/padding.h"
+#include "data/transforms/random_blur.h"
 #include "data/transforms/random_crop.h"
+#include "data/transforms/random_distort.h"
+#include "data/transforms/random_rotation.h"
+#include "data/transforms/scaling.h"
 #include "octet/error.h"
 #include "support/damage.h"
 #include "support/temp_dir.h"
@@ -115,8 +121,11 @@ TEST(DeployYaml, ReadsWhatPaddleSegExports) {
 TEST(DeployYaml, NamesTheLineOfAMistake) {
   const std::string begin = "Deploy:\n  transforms:\n";
   EXPECT_EQ(error_of(begin + "  - {type: Pad, size: 3}\n"),
-            "deploy.yaml:3: transform 'Pad' is not supported; there are ResizeShort, Resize, Letterbox, "
-            "CenterCrop, ToGray, ToBGR and Normalize");
+            "deploy.yaml:3: transform 'Pad' is not supported; did you mean Padding?");
+  EXPECT_EQ(error_of(begin + "  - {type: Turn, size: 3}\n"),
+            "deploy.yaml:3: transform 'Turn' is not supported; there are ResizeShort, Resize, "
+            "ResizeByLong, ResizeByShort, LimitLong, Letterbox, Padding, PaddingByAspectRatio, CenterCrop, "
+            "ToGray, ToBGR and Normalize");
   EXPECT_EQ(error_of(begin + "  - type: CenterCrop\n    size: big\n"),
             "deploy.yaml:4: 'size' must be a positive whole number");
   EXPECT_THAT(error_of(begin + "  - type: CenterCrop\n    size: 0\n"),
@@ -127,7 +136,7 @@ TEST(DeployYaml, NamesTheLineOfAMistake) {
             "deploy.yaml:3: the crop size is 99999; it must be between 0 (don't) and 16384");
   EXPECT_EQ(error_of(begin + "  - type: ResizeShort\n"), "deploy.yaml:3: ResizeShort needs a 'size'");
   EXPECT_EQ(error_of(begin + "  - type: ResizeShort\n    size: 3\n    interp: 1\n"),
-            "deploy.yaml:5: 'interp' is not a setting of ResizeShort; there are type, size, interpolation");
+            "deploy.yaml:5: 'interp' is not a setting of ResizeShort; did you mean 'interpolation'?");
   EXPECT_THAT(error_of(begin + "  - type: ResizeShort\n    size: 3\n    interpolation: best\n"),
               StartsWith("deploy.yaml:5: interpolation 'best' is not known"));
   EXPECT_EQ(error_of(begin + "  - type: Normalize\n    mean: [1, 2]\n"),
@@ -151,9 +160,8 @@ TEST(DeployYaml, NamesTheLineOfAMistake) {
 TEST(DeployYaml, IsNotRandom) {
   EXPECT_EQ(error_of("Deploy:\n  transforms:\n  - type: AutoAugment\n  - type: Normalize\n"),
             "deploy.yaml:3: AutoAugment is random, which only training is; there are ResizeShort, Resize, "
-            "Letterbox, "
-            "CenterCrop, ToGray, ToBGR and "
-            "Normalize");
+            "ResizeByLong, ResizeByShort, LimitLong, Letterbox, Padding, PaddingByAspectRatio, CenterCrop, "
+            "ToGray, ToBGR and Normalize");
 }
 
 // Every kind of transform, with other settings than the defaults where it has some.
@@ -169,6 +177,21 @@ TEST(TransformYaml, ReadsBackWhatItWrote) {
   transforms.insert(transforms.begin(), ColorJitter{.hue = 0.2});
   transforms.insert(transforms.begin(), Letterbox{.width = 3, .height = 4, .fill = 114});
   transforms.insert(transforms.begin(), Resize{5, 6, Interpolation::kNearest});
+  transforms.insert(transforms.begin(), Resize{5, 6, Interpolation::kCvCubic, true, 32});
+  transforms.insert(transforms.begin(), Resize{7, 8, Interpolation::kCvRandom});
+  transforms.insert(transforms.begin(), ResizeByLong{50});
+  transforms.insert(transforms.begin(), ResizeByShort{50, 99});
+  transforms.insert(transforms.begin(), LimitLong{.max_long = 99});
+  transforms.insert(transforms.begin(), ResizeRangeScaling{40, 50});
+  transforms.insert(transforms.begin(), ResizeStepScaling{0.5, 2, 0});
+  transforms.insert(transforms.begin(), Padding{{40, 50}, {{1, 2, 3.5f}, 7}});
+  transforms.insert(transforms.begin(), PaddingByAspectRatio{.aspect_ratio = 1.5});
+  transforms.insert(transforms.begin(), RandomPaddingCrop{.crop_size = {5, 6}, .category_max_ratio = 0.75});
+  transforms.insert(transforms.begin(), RandomScaleAspect{0.25, 0.5});
+  transforms.insert(transforms.begin(), RandomRotation{.max_rotation = 20});
+  transforms.insert(transforms.begin(), RandomVerticalFlip{0.25});
+  transforms.insert(transforms.begin(), RandomDistort{.hue_range = 9});
+  transforms.insert(transforms.begin(), RandomBlur{0.5, "median"});
   transforms.insert(transforms.begin(), ToBGR{});
   transforms.insert(transforms.begin(), ToGray{});
   for (Transform& transform : transforms)

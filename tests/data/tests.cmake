@@ -9,3 +9,6 @@ set_tests_properties(pillow PROPERTIES LABELS parity TIMEOUT 600
 add_test(NAME augment COMMAND ${OCTET_PYTHON} ${CMAKE_CURRENT_LIST_DIR}/augment_test.py)
 set_tests_properties(augment PROPERTIES LABELS parity TIMEOUT 600
                      ENVIRONMENT "OCTET_IMAGE_TOOL=$<TARGET_FILE:octet_image_tool>")
+add_test(NAME paddleseg_transforms COMMAND ${OCTET_PYTHON} ${CMAKE_CURRENT_LIST_DIR}/paddleseg_test.py)
+set_tests_properties(paddleseg_transforms PROPERTIES LABELS parity TIMEOUT 600
+                     ENVIRONMENT "OCTET_IMAGE_TOOL=$<TARGET_FILE:octet_image_tool>")

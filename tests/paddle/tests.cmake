@@ -17,6 +17,10 @@ add_test(NAME parity_zoo COMMAND ${OCTET_PYTHON} ${CMAKE_CURRENT_LIST_DIR}/zoo_t
 set_tests_properties(parity_zoo PROPERTIES LABELS parity TIMEOUT 600
                      ENVIRONMENT "OCTET_PROGRAM=$<TARGET_FILE:octet_program>;OCTET_ZOO_TOOL=$<TARGET_FILE:octet_zoo_tool>")
 
+add_test(NAME parity_segmentation COMMAND ${OCTET_PYTHON} ${CMAKE_CURRENT_LIST_DIR}/segmentation_test.py)
+set_tests_properties(parity_segmentation PROPERTIES LABELS parity TIMEOUT 900
+                     ENVIRONMENT "OCTET_PROGRAM=$<TARGET_FILE:octet_program>;OCTET_ZOO_TOOL=$<TARGET_FILE:octet_zoo_tool>;OCTET_SEGMENTATION_TOOL=$<TARGET_FILE:octet_segmentation_tool>")
+
 if(TARGET octet_training)
   add_test(NAME parity_train COMMAND ${OCTET_PYTHON} ${CMAKE_CURRENT_LIST_DIR}/train_test.py)
   set_tests_properties(parity_train PROPERTIES LABELS parity TIMEOUT 300

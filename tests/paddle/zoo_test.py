@@ -9,6 +9,7 @@ import unittest
 import numpy as np
 import octet_side
 import paddle
+import weights
 from paddle import nn
 from paddle.vision import models
 from with_paddle import WithPaddle
@@ -85,19 +86,7 @@ def make(name, width):
     build = EfficientNetLite0 if name == "efficientnet_lite0" else getattr(models, name)
     with paddle.utils.unique_name.guard():
         network = build(num_classes=CLASSES, **({} if width is None else {"scale": width}))
-    generator = np.random.default_rng(len(name))
-    for key, value in network.state_dict().items():
-        noise = generator.standard_normal(value.shape).astype("float32")
-        if key.endswith("._variance"):
-            value.set_value(np.exp(0.3 * noise))
-        elif key.endswith("._mean") or key.endswith("bias"):
-            value.set_value(0.2 * noise)
-        elif len(value.shape) == 1:
-            value.set_value(1 + 0.2 * noise)
-        else:
-            fan_in = np.prod(value.shape[1:]) if len(value.shape) == 4 else value.shape[0]
-            value.set_value(noise * np.float32(np.sqrt(2 / fan_in)))
-    network.eval()
+    weights.randomize(network, len(name))
     return network
 
 

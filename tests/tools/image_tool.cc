@@ -4,7 +4,13 @@
 //   resize PICTURE WIDTH HEIGHT INTERPOLATION OUT.npy      writes uint8 [height, width, 3]
 //   part PICTURE LEFT TOP WIDTH HEIGHT SIZE INTERPOLATION OUT.npy   a part of it, scaled to a square
 //   apply PICTURE OPERATION AMOUNT OUT.npy                 writes uint8 [height, width, 3]
-//   preprocess PICTURE RESIZE CROP INTERPOLATION OUT.npy   writes float32 [1, 3, height, width]
+//   transform PICTURE TRANSFORMS OUT.npy                   writes float32 [height, width, 3], before
+//   Normalize transform_mask PICTURE TRANSFORMS OUT.npy              writes uint8 [height, width]; its red is
+//   the mask blur PICTURE gaussian|median|blur SIZE OUT.npy         writes uint8 [height, width, 3] hue
+//   PICTURE STEPS OUT.npy                              writes uint8 [height, width, 3] rotate PICTURE DEGREES
+//   OUT.npy                         writes float32 [height, width, 3] rotate_mask PICTURE DEGREES OUT.npy
+//   writes uint8 [height, width] preprocess PICTURE RESIZE CROP INTERPOLATION OUT.npy   writes float32 [1, 3,
+//   height, width]
 //
 // and is answered by a line: "ok" or what went wrong.
 #include <cstring>
@@ -15,9 +21,13 @@
 
 #include "base/error.h"
 #include "data/classification.h"
+#include "data/example_ops.h"
 #include "data/image.h"
+#include "data/opencv_filters.h"
 #include "data/pixel_ops.h"
 #include "data/resample.h"
+#include "data/transform_yaml.h"
+#include "data/transforms/random_rotation.h"
 #include "support/transformed.h"
 #include "tensor/npy.h"
 
@@ -29,6 +39,31 @@ Tensor to_tensor(const Image& image) {
   Tensor tensor(DType::kUInt8, {image.height, image.width, Image::kChannels});
   std::memcpy(tensor.mutable_bytes().data(), image.pixels.data(), image.pixels.size());
   return tensor;
+}
+
+Tensor to_tensor(const FloatImage& image) {
+  Tensor tensor(DType::kFloat32, {image.height, image.width, FloatImage::kChannels});
+  std::memcpy(tensor.mutable_bytes().data(), image.pixels.data(), image.pixels.size() * sizeof(float));
+  return tensor;
+}
+
+Tensor to_tensor(const Mask& mask) {
+  Tensor tensor(DType::kUInt8, {mask.height, mask.width});
+  std::memcpy(tensor.mutable_bytes().data(), mask.pixels.data(), mask.pixels.size());
+  return tensor;
+}
+
+// The picture with a mask that has its red.
+Example with_mask(const Image& image) {
+  Mask mask(image.width, image.height);
+  for (std::size_t i = 0; i < mask.pixels.size(); ++i) mask.pixels[i] = image.pixels[i * Image::kChannels];
+  return {.image = image, .target = std::move(mask)};
+}
+
+Image blurred(const Image& image, const std::string& type, int size) {
+  return type == "gaussian" ? gaussian_blur(image, size)
+         : type == "median" ? median_blur(image, size)
+                            : box_blur(image, size);
 }
 
 PixelOp parse_pixel_op(const std::string& name) {
@@ -53,6 +88,19 @@ void run(const std::vector<std::string>& args) {
   } else if (command == "apply") {
     apply(parse_pixel_op(args.at(2)), std::stod(args.at(3)), image);
     save_npy(args.at(4), to_tensor(image));
+  } else if (command == "transform" || command == "transform_mask") {
+    Example example = transformed_pixels(with_mask(image), read_transforms(args.at(2), "transforms", true));
+    make_floats(example);
+    save_npy(args.at(3), command == "transform" ? to_tensor(example.floats) : to_tensor(*example.mask()));
+  } else if (command == "blur") {
+    save_npy(args.at(4), to_tensor(blurred(image, args.at(2), std::stoi(args.at(3)))));
+  } else if (command == "hue") {
+    add_to_hue(image, std::stod(args.at(2)));
+    save_npy(args.at(3), to_tensor(image));
+  } else if (command == "rotate" || command == "rotate_mask") {
+    Example example = with_mask(image);
+    rotate_example(example, std::stod(args.at(2)), {});
+    save_npy(args.at(3), command == "rotate" ? to_tensor(example.floats) : to_tensor(*example.mask()));
   } else if (command == "preprocess") {
     const Transforms transforms =
         evaluation_transforms(std::stoi(args.at(2)), std::stoi(args.at(3)), parse_interpolation(args.at(4)));

@@ -42,7 +42,7 @@ std::vector<LossSpec> all_losses() {
           {.type = "DiceLoss", .weight = {3, 2, 1}, .smooth = 0.5},
           {.type = "LovaszSoftmaxLoss"},
           {.type = "BCELoss"},
-          {.type = "BCELoss", .class_balance = "dynamic"},
+          {.type = "BCELoss", .balance = "dynamic"},
           {.type = "BCELoss", .pos_weight = "dynamic"},
           {.type = "BCELoss", .pos_weight = "2.5"},
           {.type = "MixedLoss", .losses = {{.coef = 0.8}, {.type = "LovaszSoftmaxLoss", .coef = 0.2}}}};
@@ -63,7 +63,7 @@ TEST_F(SegmentationLossTest, EqualsPaddleSeg) {
   // Of PaddleSeg 2.8.0 on Paddle 3.3.1.
   EXPECT_NEAR(loss({.weight = {1, 2, 3}, .top_k_percent_pixels = 0.5}), 2.6968853, 1e-6);
   EXPECT_NEAR(loss({.type = "DiceLoss", .weight = {3, 2, 1}, .smooth = 0.5}), 1.3665457, 1e-6);
-  EXPECT_NEAR(loss({.type = "BCELoss", .class_balance = "dynamic"}), 0.8720705, 1e-6);
+  EXPECT_NEAR(loss({.type = "BCELoss", .balance = "dynamic"}), 0.8720705, 1e-6);
   EXPECT_NEAR(loss({.type = "BCELoss", .pos_weight = "dynamic"}), 1.0585968, 1e-6);
   EXPECT_NEAR(loss({.type = "BCELoss", .pos_weight = "2.5"}), 1.4952372, 1e-6);
 }

@@ -2,7 +2,10 @@
 
 #include <algorithm>
 
+#include <cmath>
+
 #include "base/error.h"
+#include "data/example_ops.h"
 
 namespace octet {
 
@@ -22,22 +25,52 @@ int scaled(int from, int by, int of) {
 
 }  // namespace
 
-const TransformRow Resize::kRow = transform_row<Resize>("Resize", TransformRow::Input::kPixels,
+const TransformRow Resize::kRow = transform_row<Resize>("Resize", TransformRow::Input::kEither,
                                                         /*is_random=*/false, /*gives_one_size=*/true);
 
 void Resize::settings(Settings& settings) {
-  settings.required("width", width);
-  settings.required("height", height);
-  settings.optional("interpolation", interpolation);
+  const bool is_ours = !is_of_floats(interpolation);
+  const bool has_width = settings.spelled("width", is_ours), has_height = settings.spelled("height", is_ours);
+  const bool ours = has_width || has_height;
+  if (ours) {
+    settings.required("width", width);
+    settings.required("height", height);
+    settings.optional("interpolation", interpolation);
+  }
+  if (!settings.spelled("target_size", !is_ours) && ours) return;
+  std::array<int, 2> target_size = {width, height};
+  if (is_ours) interpolation = Interpolation::kCvLinear;
+  settings.optional("target_size", target_size);
+  settings.optional("interp", interpolation);
+  if (settings.spelled("keep_ratio", keep_ratio)) settings.optional("keep_ratio", keep_ratio);
+  settings.optional("size_divisor", size_divisor);
+  width = target_size[0];
+  height = target_size[1];
 }
 
 void Resize::check() const {
   check_sides(width, height);
+  if (size_divisor && (*size_divisor < 1 || *size_divisor > kMaxPictureSide))
+    fail("size_divisor is {}; it must be between 1 and {}", *size_divisor, kMaxPictureSide);
 }
 
-void Resize::apply(Example& example, Random&) const {
-  example.image = resize(example.image, width, height, interpolation);
-  if (Mask* mask = example.mask()) *mask = resize(*mask, width, height, interpolation);
+void Resize::apply(Example& example, Random& random) const {
+  int to_width = width, to_height = height;
+  if (keep_ratio) {
+    const auto [short_side, long_side] = std::minmax({example.width(), example.height()});
+    const double scale = std::min(static_cast<double>(std::max(width, height)) / long_side,
+                                  static_cast<double>(std::min(width, height)) / short_side);
+    to_width = std::max(static_cast<int>(std::nearbyint(example.width() * scale)), 1);
+    to_height = std::max(static_cast<int>(std::nearbyint(example.height() * scale)), 1);
+  }
+  if (size_divisor) {
+    to_width = (to_width + *size_divisor - 1) / *size_divisor * *size_divisor;
+    to_height = (to_height + *size_divisor - 1) / *size_divisor * *size_divisor;
+  }
+  Interpolation how = interpolation;
+  if (how == Interpolation::kCvRandom)
+    how = static_cast<Interpolation>(static_cast<int>(Interpolation::kCvNearest) + random.below(5));
+  resize_example(example, to_width, to_height, how);
 }
 
 const TransformRow Letterbox::kRow = transform_row<Letterbox>("Letterbox", TransformRow::Input::kPixels,

@@ -22,8 +22,17 @@ void Normalize::check() const {
 }
 
 void Normalize::apply(Example& example, Random&) const {
-  const std::size_t plane = example.image.pixels.size() / Image::kChannels;
+  const std::size_t plane =
+      static_cast<std::size_t>(example.width()) * static_cast<std::size_t>(example.height());
   for (std::size_t c = 0; c * plane < example.planes.size(); ++c) {
+    if (example.is_float()) {
+      const float* from = example.floats.pixels.data() + c;
+      for (float& to : example.planes.subspan(c * plane, plane)) {
+        to = (*from / 255.0f - mean[c]) / std[c];
+        from += FloatImage::kChannels;
+      }
+      continue;
+    }
     // A pixel has 256 values: do the two divisions for each of those, not for each pixel.
     std::array<float, 256> values;
     for (std::size_t i = 0; i < values.size(); ++i)
