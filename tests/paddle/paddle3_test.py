@@ -23,9 +23,12 @@ SAME = 1e-6  # the same ops, perhaps in other words
 SHAPES = {"every_op": [[2, 4, 6, 8], [1, 4, 9, 5]], "recurrent": [[2, 7, 6]], "branching": [[3, 6]]}
 CARRIED = ("recurrent", "branching")  # with ops that octet does not compute
 FLOAT = [name for name in (*float_models.MODELS, *op_models.MODELS) if name != "op_quantize"]
-TRANSLATED = [name for name in FLOAT if name != "op_resize"]  # Paddle does not translate the oldest resizing ops
 # Equal ops are merged by Paddle's predictor, which then finds only one of their outputs.
 MERGED = ("op_activation",)
+# Paddle does not translate the oldest resizing ops. octet does not read two things that no export has: statistics
+# of a batch norm that another one reads from its outputs, and lists of which single items are taken.
+NOT_TRANSLATED = ("op_resize", "op_normalise", "op_shapes")
+TRANSLATED = [name for name in FLOAT if name not in MERGED + NOT_TRANSLATED]
 
 
 def feeds_of(name):
