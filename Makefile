@@ -7,7 +7,7 @@ BUILD = cmake --build -j $(JOBS) --preset
 CONFIGURE = cmake --preset release --log-level=WARNING -DOCTET_LIBTORCH=$$(tools/setup --libtorch)
 TEST_OPTIONS = -DOCTET_PYTHON=$$(tools/setup --python) -DOCTET_FUZZ_BUILD=$(CURDIR)/build/fuzz
 
-.PHONY: help setup build cuda test test-tipc quickstart read-page bench bench-peers bench-accuracy bench-train bench-infer format lint asan tsan neon fuzz install clean
+.PHONY: help setup build cuda test test-tipc quickstart read-page bench bench-peers bench-accuracy bench-ocr bench-train bench-infer format lint asan tsan neon fuzz install clean
 
 help:
 	@sed -n 's/^## //p' $(MAKEFILE_LIST)
@@ -64,6 +64,10 @@ bench-peers:
 ##                   labelled pictures and list.txt; writes bench/results/accuracy.md
 bench-accuracy:
 	@bench/accuracy/run $(if $(PICTURES),--pictures $(PICTURES)) $(ACCURACY)
+
+## make bench-ocr   PP-OCRv4 in int8 against fp32 on rendered lines and pages: what it finds and reads, how fast; writes bench/results/ocr.md
+bench-ocr:
+	@bench/ocr/run $(OCR)
 
 ## make bench-train  how fast octet trains, beside PyTorch and Paddle; writes bench/results/train.md
 bench-train:

@@ -42,6 +42,7 @@ void KeptStatistics::save(const std::string& path) const {
   json.update({{"format", kFormat},
                {"bits", bits},
                {"equalization", equalization},
+               {"fitted", fitted},
                {"preprocessing", preprocessing}});
   CalibrationSample pictures = calibration.sample;
   std::vector<std::int64_t> batches(pictures.size(), 0);
@@ -72,6 +73,7 @@ KeptStatistics KeptStatistics::read(std::string_view bytes, const std::string& n
     result.equalization = json.at("equalized").get<bool>() ? Equalization::kAll : Equalization::kNone;
   } else {
     result.equalization = json.at("equalization").get<Equalization>();
+    result.fitted = json.value("fitted", false);
     result.preprocessing = json.at("preprocessing").get<std::string>();
   }
   for (auto& [batch, inputs] : sample_from_bytes(bytes.substr(end + 1)))

@@ -30,6 +30,7 @@ struct KeptStatistics {
   Calibration calibration;
   int bits = 8;                                     // that thresholds were tried with
   Equalization equalization = Equalization::kNone;  // of the graph that was watched
+  bool fitted = false;                              // its layers' inputs were (fit_inputs.h)
   std::string preprocessing;                        // QuantizeOptions::preprocessing
 
   void save(const std::string& path) const;

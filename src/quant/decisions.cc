@@ -9,9 +9,6 @@
 
 namespace octet::quant {
 
-namespace {
-
-// Adds one number per channel to a tensor: to the constant that is added to it anyway, or by a new node.
 void add_to_channels(Graph& graph, ValueId made, const std::vector<double>& numbers, std::int64_t axis) {
   Uses uses(graph);
   auto count = static_cast<std::int64_t>(numbers.size());
@@ -43,8 +40,6 @@ void add_to_channels(Graph& graph, ValueId made, const std::vector<double>& numb
       graph.nodes.begin() + producer + 1,
       Node{.op = "add", .inputs = {before, correction}, .outputs = {made}, .attrs = {{"axis", axis}}});
 }
-
-}  // namespace
 
 void Decisions::use(const std::map<ValueId, Choice>& found) {
   for (const auto& [id, choice] : found) activations[id] = Quantization::of_abs_max(choice.threshold, bits);

@@ -25,6 +25,9 @@ struct Decisions {
   void use(const std::map<ValueId, Choice>& choices);
 };
 
+// Adds one number per channel to a tensor: to the constant that is added to it anyway, or by a new node.
+void add_to_channels(Graph& graph, ValueId made, const std::vector<double>& numbers, std::int64_t axis);
+
 // The int8 model. `onnx_format` false: in Paddle's older generation of quantized files.
 Graph quantized_graph(const Graph& graph, const Decisions& decisions, bool onnx_format = true);
 

@@ -27,9 +27,11 @@ class Inserter {
     for (const Layer& layer : points_.layers)
       if (layer.weights && can_quantize(layer.node, nodes[static_cast<std::size_t>(layer.node)]))
         layers[layer.node] = &layer;
+    if (onnx_format_)  // the older generation has no word for it
+      for (const Layer& layer : points_.only_weights) only_weights_.insert(layer.node);
     for (int i = 0; i < static_cast<int>(nodes.size()); ++i)
       for (std::size_t slot = 0; slot < nodes[static_cast<std::size_t>(i)].inputs.size(); ++slot)
-        if (!layers.contains(i) || slot != 1)
+        if ((!layers.contains(i) && !only_weights_.contains(i)) || slot != 1)
           read_as_float_.insert(nodes[static_cast<std::size_t>(i)].inputs[slot]);
     for (int i = 0; i < static_cast<int>(nodes.size()); ++i) {
       Node& node = nodes[static_cast<std::size_t>(i)];
@@ -37,7 +39,7 @@ class Inserter {
       if (integer && !onnx_format_)
         add_older_layer(node);
       else
-        add_node(i, node, integer);
+        add_node(i, node, integer || only_weights_.contains(i));
     }
   }
 
@@ -47,14 +49,14 @@ class Inserter {
            weights_.contains(weights_of(node));
   }
 
-  void add_node(int i, Node& node, bool integer) {
+  void add_node(int i, Node& node, bool has_integer_weights) {
     for (std::size_t slot = 0; slot < node.inputs.size(); ++slot) {
       ValueId id = node.inputs[slot];
       if (id == kNoValue || graph_.value(id).is_constant()) continue;
       if (points_.inputs.contains({i, static_cast<int>(slot)}) && activations_.contains(id))
         node.inputs[slot] = onnx_format_ ? through_integers(id) : through_fake_quant(id);
     }
-    if (integer) set_input(node, spec_of(node).weights, dequantized_weight(weights_of(node)));
+    if (has_integer_weights) set_input(node, spec_of(node).weights, dequantized_weight(weights_of(node)));
     graph_.nodes.push_back(std::move(node));
   }
 
@@ -196,6 +198,7 @@ class Inserter {
   const std::map<ValueId, Quantization>& activations_;
   const std::map<ValueId, QuantizedWeight>& weights_;
   const bool onnx_format_;
+  std::set<int> only_weights_;  // nodes
   std::set<ValueId> read_as_float_;
   std::map<ValueId, ValueId> scales_, floats_, integers_, weight_scales_, held_;
 };

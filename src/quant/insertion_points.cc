@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/glob.h"
 #include "formats/format.h"
+#include "graph/activation.h"
 #include "graph/op_table.h"
 #include "passes/uses.h"
 
@@ -31,7 +32,8 @@ class Finder {
       else if (!is_product(node) && (wanted(node) || (options_.everything && spec_of(node).quantizable)))
         add_inputs(i);
     }
-    if (options_.deploy == Deploy::kOctet)
+    has_optionals_ = options_.deploy == Deploy::kOctet;
+    if (has_optionals_)
       for (int i = 0; i < static_cast<int>(graph_.nodes.size()); ++i)
         if (!is_kept(graph_.nodes[static_cast<std::size_t>(i)])) add_optionals(i);
     drop_lonely_optionals();
@@ -117,7 +119,8 @@ class Finder {
     const Node& layer = node(i);
     ValueId weight = weights_of(layer);
     if (!is_float_activation(layer.inputs[0])) return;
-    if (!graph_.value(weight).is_constant()) {  // a product of two activations
+    if (!graph_.value(weight).is_constant()) {        // a product of two activations
+      if (options_.deploy == Deploy::kOctet) return;  // which has no integer kernel
       if (layer.op != "matmul" || !is_float_activation(weight)) return;
       points_.layers.push_back({i, -1, false});
       points_.inputs.insert({i, 0});
@@ -128,12 +131,40 @@ class Finder {
     const std::size_t rank = spec_of(layer).kind == OpKind::kConvolution ? 4 : 2;
     if (value.dtype != DType::kFloat32 || value.shape.size() != rank) return;
     const std::int64_t axis = weight_channel_axis(graph_, layer);
-    if (axis < 0) return;
+    if (axis < 0 || gains_nothing(layer)) return;
     // A weight that two layers share has one set of scales.
     auto [it, fresh] = axes_.emplace(weight, axis);
     if (it->second != axis) return;
     points_.layers.push_back({i, axis, true});
     points_.inputs.insert({i, 0});
+    integer_nodes_.insert(i);
+  }
+
+  // A depthwise convolution has so little work that a pass over its input, to make integers of it, costs more
+  // than they save; and it is the kind of layer that they harm most. A transposed one that makes a single
+  // channel, as at the end of a text detector, is all reading and writing, which the float kernel does
+  // better.
+  bool gains_nothing(const Node& layer) const {
+    if (options_.deploy != Deploy::kOctet || spec_of(layer).kind != OpKind::kConvolution) return false;
+    const bool one_channel = graph_.value(weights_of(layer)).shape[1] == 1;
+    if (layer.op == "conv2d_transpose") return one_channel && attr<std::int64_t>(layer, "groups") == 1;
+    return one_channel && attr<std::int64_t>(layer, "groups") > 1 &&
+           !comes_as_integers(layer.inputs[0], true);
+  }
+
+  // Whether an integer op, or the epilogue of one, makes this tensor; an epilogue ends in an activation.
+  bool comes_as_integers(ValueId id, bool may_be_activated) const {
+    const int i = uses_.producer(id);
+    if (i < 0) return false;
+    const Node& maker = node(i);
+    if (is_product(maker)) return !has_optionals_ || integer_nodes_.contains(i);
+    if (find_activation(maker.op)) return may_be_activated && comes_as_integers(maker.inputs[0], false);
+    if (maker.op == "batch_norm") return comes_as_integers(maker.inputs[0], false);
+    if ((maker.op == "add" || maker.op == "mul") && one_is_constant(maker))
+      return comes_as_integers(is_fixed(maker.inputs[0]) ? maker.inputs[1] : maker.inputs[0], false);
+    if (has_optionals_ && spec_of(maker).kind == OpKind::kElementwise)
+      return points_.inputs.contains({i, 0}) || points_.inputs.contains({i, 1});
+    return !spec_of(maker).integer_op.empty();
   }
 
   void add_inputs(int i) {
@@ -171,6 +202,8 @@ class Finder {
     if (spec.kind != OpKind::kElementwise) return between(i, spec);
     if (n.inputs.size() >= 2 && is_float_activation(n.inputs[0]) && is_float_activation(n.inputs[1]) &&
         !one_is_constant(n) && n.inputs[0] != n.inputs[1]) {
+      // Of floats in memory the op reads itself what a pass that makes integers of them would read.
+      if (!comes_as_integers(n.inputs[0], true) || !comes_as_integers(n.inputs[1], true)) return;
       // What a layer makes is added in its epilogue, in float. Of two such the later one takes it.
       int first = n.op == "add" ? layer_behind(n.inputs[0]) : -1;
       int second = n.op == "add" ? layer_behind(n.inputs[1]) : -1;
@@ -233,6 +266,8 @@ class Finder {
   Uses uses_;
   std::set<ValueId> fixed_;
   InsertionPoints points_;
+  std::set<int> integer_nodes_;  // those of points_.layers
+  bool has_optionals_ = false;   // those of the nodes before the one that is looked at
   std::map<ValueId, std::int64_t> axes_;
   std::set<std::string> matched_;  // of keep_float and skip_tensors
   std::vector<int> handed_on_;     // the nodes of points_.same_threshold

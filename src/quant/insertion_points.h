@@ -50,9 +50,11 @@ inline ValueId tensor_of(const Graph& graph, const InsertionPoint& point) {
 
 struct InsertionPoints {
   std::vector<Layer> layers;          // whose weights become integers
+  std::vector<Layer> only_weights;    // theirs are integers in the file; the layer computes in float
   std::set<InsertionPoint> inputs;    // that become integers, of these and other nodes
   std::set<InsertionPoint> optional;  // those of them that only Deploy::kOctet has, and that may be given up
-  // Tensors that must have one threshold, so that integers are handed on without rescaling.
+  // Tensors that must have one threshold, so that integers are handed on without rescaling: what an op makes,
+  // and what it reads.
   std::vector<std::vector<ValueId>> same_threshold;
 
   // The tensors that get a threshold.

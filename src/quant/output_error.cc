@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "passes/uses.h"
+
 namespace octet::quant {
 
 namespace {
@@ -18,6 +20,29 @@ double different_share(const Tensor& a, const Tensor& b) {
 }
 
 }  // namespace
+
+std::vector<ValueId> score_tensors(const Graph& graph) {
+  constexpr std::string_view kChoose[] = {"softmax", "arg_max"};
+  constexpr std::string_view kMove[] = {"reshape", "transpose", "squeeze", "unsqueeze", "cast", "assign"};
+  const auto is_one_of = [](std::span<const std::string_view> names, const std::string& op) {
+    return std::ranges::find(names, op) != names.end();
+  };
+  const Uses uses(graph);
+  std::vector<ValueId> result;
+  for (ValueId output : graph.outputs) {
+    ValueId found = output;
+    for (ValueId id = output;;) {
+      const int i = uses.producer(id);
+      const std::string op = i < 0 ? "" : graph.nodes[static_cast<std::size_t>(i)].op;
+      const bool chooses = is_one_of(kChoose, op);
+      if (!chooses && !is_one_of(kMove, op)) break;
+      id = graph.nodes[static_cast<std::size_t>(i)].inputs[0];
+      if (chooses) found = id;
+    }
+    if (std::ranges::find(result, found) == result.end()) result.push_back(found);
+  }
+  return result;
+}
 
 double relative_error(const Tensor& found, const Tensor& expected) {
   auto x = found.data<float>(), y = expected.data<float>();
@@ -41,29 +66,29 @@ double relative_error(const Tensor& found, const Tensor& expected) {
 }
 
 OutputError::OutputError(const Graph& floats, const CalibrationSample& sample, ThreadPool& pool)
-    : sample_(sample), pool_(pool) {
-  TensorRunner runner(floats, floats.outputs, pool);
+    : sample_(sample), pool_(pool), tensors_(score_tensors(floats)) {
+  TensorRunner runner(floats, tensors_, pool);
   for (const auto& inputs : sample) {
     runner.run(inputs);
     std::map<ValueId, Tensor>& expected = expected_.emplace_back();
-    for (ValueId id : floats.outputs) expected[id] = runner[id].clone();
+    for (ValueId id : tensors_) expected[id] = runner[id].clone();
   }
 }
 
 double OutputError::of(const Graph& quantized) const {
-  TensorRunner runner(quantized, quantized.outputs, pool_);
+  TensorRunner runner(quantized, tensors_, pool_);
   double error = 0;
   for (std::size_t part = 0; part < sample_.size(); ++part) {
     runner.run(sample_[part]);
-    error += of_part(part, quantized.outputs, runner);
+    error += of_part(part, tensors_, runner);
   }
   return error;
 }
 
-double OutputError::of_part(std::size_t part, const std::vector<ValueId>& outputs,
+double OutputError::of_part(std::size_t part, const std::vector<ValueId>& tensors,
                             const TensorRunner& found) const {
   double error = 0;
-  for (ValueId id : outputs) {
+  for (ValueId id : tensors) {
     const Tensor& expected = expected_[part].at(id);
     bool numbers = expected.dtype() == DType::kFloat32;
     error += numbers ? relative_error(found[id], expected) : different_share(found[id], expected);

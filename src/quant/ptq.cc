@@ -8,6 +8,7 @@
 #include "quant/adaround.h"
 #include "quant/bias_correction.h"
 #include "quant/equalize.h"
+#include "quant/fit_inputs.h"
 #include "quant/fold.h"
 #include "quant/held_out.h"
 #include "quant/report.h"
@@ -76,13 +77,14 @@ class Ptq {
     Attempt best = attempt(kept                ? kept->equalization
                            : options_.equalize ? Equalization::kAll
                                                : Equalization::kNone,
-                           kept ? &kept->calibration : nullptr);
+                           kept ? &*kept : nullptr);
     if (is_auto() && !kept && !options_.equalize) keep_if_better(best, Equalization::kOutliers);
     if (comm_.rank() != 0) return std::nullopt;
     const std::string preprocessing = kept ? kept->preprocessing : options_.preprocessing;
     if (!options_.save_stats.empty())
-      KeptStatistics{best.seen, options_.activation_bits, best.equalization, preprocessing}.save(
-          options_.save_stats);
+      KeptStatistics{best.seen, options_.activation_bits, best.equalization,
+                     kept ? kept->fitted : fits_inputs(), preprocessing}
+          .save(options_.save_stats);
 
     Graph quantized = finished(best);
     if (report) {
@@ -106,24 +108,34 @@ class Ptq {
   };
 
   bool is_auto() const { return method_ == nullptr; }
+  bool fits_inputs() const { return options_.deploy == "octet" && !options_.two_pass; }
   bool rounds_by_output() const {
     return options_.round_type == "adaround" || (options_.round_type == "auto" && is_auto());
   }
 
   // Everything but what makes up for the errors that are left. Only the first process decides.
-  Attempt attempt(Equalization equalization, const Calibration* kept) {
+  Attempt attempt(Equalization equalization, const KeptStatistics* kept) {
     Attempt result{equalization, 0, {}, graph_, {}, {}};
     if (equalization != Equalization::kNone) {
       stage("equalization", 0, 0);
-      result.equalized =
-          equalize(result.graph, equalization, kept ? kept->sample : first_pictures(), pool_, &result.scaled);
+      result.equalized = equalize(result.graph, equalization,
+                                  kept ? kept->calibration.sample : first_pictures(), pool_, &result.scaled);
       if (equalization == Equalization::kOutliers && result.equalized == 0) return result;
     }
     Graph& graph = result.graph;
     Decisions& decisions = result.decisions;
     decisions.bits = options_.activation_bits;
+    const std::vector<ValueId> fitted =
+        (kept ? kept->fitted : fits_inputs())
+            ? layers_with_free_inputs(graph, find_insertion_points(graph, insertion_options(options_)))
+            : std::vector<ValueId>();
+    if (!fitted.empty()) {
+      stage("inputs of layers", 0, 0);
+      fit_inputs(graph, fitted, options_.activation_bits, kept ? kept->calibration.sample : first_pictures(),
+                 pool_, &result.scaled);
+    }
     decisions.points = find_insertion_points(graph, insertion_options(options_));
-    result.seen = kept ? *kept : calibrate(graph, decisions);
+    result.seen = kept ? kept->calibration : calibrate(graph, decisions);
     if (comm_.rank() != 0) return result;
 
     for (const Layer& layer : decisions.points.layers) quantize_weights_of(layer, graph, decisions);

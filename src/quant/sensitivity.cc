@@ -10,9 +10,10 @@ namespace octet::quant {
 
 namespace {
 
-constexpr double kMinSqnr = 20;         // dB, of a tensor at an optional point
-constexpr std::int64_t kFew = 4;        // pictures that every layer is tried on alone
-constexpr double kMinErrorShare = 0.1;  // of the output's error, that a layer makes which stays in float
+constexpr double kMinSqnr = 20;          // dB, of a tensor at an optional point
+constexpr std::int64_t kFew = 4;         // pictures that every layer is tried on alone
+constexpr double kMinErrorShare = 0.02;  // of the output's error, that a layer makes which stays in float,
+constexpr double kErrorPerWork = 5;      // and of which it makes so many times its share of the work
 
 // What the nodes from `first` on read of the nodes before them.
 std::vector<ValueId> read_after(const Graph& graph, int first) {
@@ -26,14 +27,15 @@ std::vector<ValueId> read_after(const Graph& graph, int first) {
 }
 
 // The graph from this layer on, which is the only one that is quantized.
-Graph from_layer_on(const Graph& graph, const Decisions& decisions, const Layer& layer) {
+Graph from_layer_on(const Graph& graph, const Decisions& decisions, const Layer& layer,
+                    const std::vector<ValueId>& judged) {
   Graph rest;
   rest.values = graph.values;
   rest.nodes.assign(graph.nodes.begin() + layer.node, graph.nodes.end());
   rest.inputs = read_after(graph, layer.node);
   std::set<ValueId> made;
   for (const Node& node : rest.nodes) made.insert(node.outputs.begin(), node.outputs.end());
-  for (ValueId id : graph.outputs)
+  for (ValueId id : judged)
     if (made.contains(id)) rest.outputs.push_back(id);
   InsertionPoints alone;
   alone.layers = {{0, layer.axis, true}};
@@ -115,7 +117,7 @@ std::vector<LayerShare> layer_shares(const Graph& graph, const Decisions& decisi
   std::int64_t done = 0;
   for (LayerShare& share : result) {
     progress(done++, static_cast<std::int64_t>(result.size()));
-    const Graph rest = from_layer_on(graph, decisions, share.layer);
+    const Graph rest = from_layer_on(graph, decisions, share.layer, output.tensors());
     TensorRunner runner(rest, rest.outputs, pool);
     for (std::size_t part = 0; part < sample.size(); ++part) {
       std::vector<Tensor> inputs;
@@ -134,16 +136,23 @@ void leave_sensitive_layers(const Graph& graph, Decisions* decisions, double flo
   std::vector<LayerShare> layers = layer_shares(graph, *decisions, few, output, pool, progress);
   std::sort(layers.begin(), layers.end(),
             [](const LayerShare& a, const LayerShare& b) { return a.error > b.error; });
-  const double least = kMinErrorShare * output.of(quantized_graph(graph, *decisions));
-  // What may still be left: few weights, for they take four times the room then.
+  double error = 0;  // that is left
+  for (const LayerShare& share : layers) error += share.error;
+  // What may still be left in float: few weights, for they take four times the room then. Others stay
+  // integers in the file; it is the activations that make most of the error.
   double work = float_share, weights = float_share / 5;
+  InsertionPoints& points = decisions->points;
   for (const LayerShare& share : layers) {
-    if (share.error < least || share.error == 0) break;
-    if (share.work > work || share.weights > weights) continue;
-    work -= share.work, weights -= share.weights;
-    decisions->points.inputs.erase({share.layer.node, 0});
-    std::erase_if(decisions->points.layers,
-                  [&](const Layer& layer) { return layer.node == share.layer.node; });
+    if (share.error < kMinErrorShare * error || share.error == 0) break;
+    if (share.work > work || share.error < kErrorPerWork * share.work * error) continue;
+    work -= share.work;
+    error -= share.error;
+    points.inputs.erase({share.layer.node, 0});
+    std::erase_if(points.layers, [&](const Layer& layer) { return layer.node == share.layer.node; });
+    if (share.weights <= weights)
+      weights -= share.weights;
+    else
+      points.only_weights.push_back(share.layer);
   }
 }
 
@@ -155,11 +164,18 @@ void drop_noisy_points(const Graph& graph, Decisions* decisions, const Calibrati
   for (const InsertionPoint& point : optional) tensors.insert(tensor_of(graph, point));
   std::map<ValueId, double> sqnr =
       tensor_sqnr(graph, *decisions, {tensors.begin(), tensors.end()}, sample, pool);
+  // An op that reads one of its inputs as floats is no integer op, and reads the others as floats, too.
+  std::set<int> nodes;
+  for (const InsertionPoint& point : optional)
+    if (!(sqnr.at(tensor_of(graph, point)) >= kMinSqnr)) nodes.insert(point.node);
   std::erase_if(optional, [&](const InsertionPoint& point) {
-    const bool noisy = !(sqnr.at(tensor_of(graph, point)) >= kMinSqnr);
-    if (noisy) decisions->points.inputs.erase(point);
-    return noisy;
+    return nodes.contains(point.node) && decisions->points.inputs.erase(point) > 0;
   });
+  for (int i : nodes)
+    std::erase_if(decisions->points.same_threshold, [&](const std::vector<ValueId>& group) {
+      return group[0] == graph.nodes[static_cast<std::size_t>(i)].outputs[0];
+    });
+  decisions->use(decisions->choices);
 }
 
 }  // namespace octet::quant

@@ -18,8 +18,9 @@ std::vector<LayerShare> layer_shares(const Graph& graph, const Decisions& decisi
                                      const CalibrationSample& sample, const OutputError& output,
                                      ThreadPool& pool, const Progressed& progress);
 
-// Takes layers out of the decisions that each make much of the output's error, the worst first, as long as
-// they have no more than `float_share` of the model's multiplications. A few pictures of the sample tell.
+// Takes layers out of the decisions that each make much of the output's error for their work, the worst
+// first, as long as they have no more than `float_share` of the model's multiplications. The weights of those
+// that have many stay integers. A few pictures of the sample tell.
 void leave_sensitive_layers(const Graph& graph, Decisions* decisions, double float_share,
                             const CalibrationSample& sample, ThreadPool& pool, const Progressed& progress);
 

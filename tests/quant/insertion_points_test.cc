@@ -154,10 +154,47 @@ TEST(InsertionPoints, AProductOfActivationsHasNoWeights) {
   Builder b;
   ValueId x = b.input("x", {kUnknown, 4, 4});
   Graph graph = b.build({b.matmul(x, b.relu(x))});
-  InsertionPoints points = find_insertion_points(graph, {});
+  InsertionPoints points = find_insertion_points(graph, for_paddle());
   ASSERT_EQ(points.layers.size(), 1u);
   EXPECT_FALSE(points.layers[0].weights);
-  EXPECT_THAT(readers(graph), ElementsAre("matmul:0", "matmul:1"));
+  EXPECT_THAT(readers(graph, for_paddle()), ElementsAre("matmul:0", "matmul:1"));
+  EXPECT_THAT(readers(graph), IsEmpty()) << "octet has no integer kernel for it";
+}
+
+// What PP-LCNetV3 has behind its activations, and no epilogue takes in.
+ValueId affine(Builder& b, ValueId x, const std::string& name) {
+  ValueId scaled = b.mul(b.constant(name + ".s", Tensor::of<float>({1}, {1.5f})), x);
+  return b.add(scaled, b.constant(name + ".b", Tensor::of<float>({1}, {-0.1f})));
+}
+
+TEST(InsertionPoints, ADepthwiseLayerThatReadsFloatsFromMemoryStaysInFloat) {
+  Builder b;
+  ValueId y = b.hard_swish(conv(b, image(b), "a"));
+  ValueId integers = conv(b, y, "b", 4, 4, 4);
+  ValueId floats = conv(b, affine(b, b.hard_swish(integers), "f"), "c", 4, 4, 4);
+  Graph graph = b.build({conv(b, affine(b, b.hard_swish(floats), "g"), "d")});
+  EXPECT_THAT(layers(graph), ElementsAre("a", "b", "d"));
+  EXPECT_THAT(layers(graph, for_paddle()), ElementsAre("a", "b", "c", "d"));
+}
+
+TEST(InsertionPoints, ATransposedLayerThatMakesOneChannelStaysInFloat) {
+  Builder b;
+  const auto up = [&](ValueId x, const std::string& name, std::int64_t out) {
+    return b.conv2d_transpose(x, b.constant(name, ramp({4, out, 2, 2}, 3)), {.strides = {2, 2}});
+  };
+  Graph graph = b.build({up(b.relu(up(image(b), "a", 4)), "b", 1)});
+  EXPECT_THAT(layers(graph), ElementsAre("a"));
+  EXPECT_THAT(layers(graph, for_paddle()), ElementsAre("a", "b"));
+}
+
+TEST(InsertionPoints, AProductOfFloatsFromMemoryStaysInFloat) {
+  Builder b;
+  ValueId y = affine(b, b.relu(conv(b, image(b), "a")), "f");
+  ValueId gate = b.hard_sigmoid(conv(b, b.relu(conv(b, b.global_avg_pool(y), "s1")), "s2"));
+  ValueId gated = b.mul(y, gate);
+  Graph graph = b.build({conv(b, b.add(gated, b.relu(conv(b, gated, "c"))), "b")});
+  // Neither does the sum, which reads what the product made.
+  EXPECT_THAT(readers(graph), ElementsAre("conv2d:0", "conv2d:0", "conv2d:0", "conv2d:0", "conv2d:0"));
 }
 
 TEST(InsertionPoints, PaddleGetsTheInputsOfLayersOnly) {

@@ -143,6 +143,7 @@ TEST(Quantize, ActivationsStayIntegersForOctet) {
 TEST(Quantize, LayersCanBeKeptInFloat) {
   QuantizeOptions options;
   options.keep_float = {"one.*", "matmul_v2"};
+  options.float_share = 0;  // none besides
   QuantizeReport report;
   Graph found = *quantize(model_of(mixed_network()), batches_of({2, 3, 16, 16}), options, &report).graph();
   EXPECT_EQ(found.value(found.find_value("one.w")).dtype, DType::kFloat32);
@@ -321,9 +322,9 @@ TEST(Quantize, SaysWhatIsWrong) {
 Graph sensitive_network(bool gives_classes) {
   Builder b;
   ValueId x = b.input("x", {kUnknown, 4, 12, 12});
-  Tensor pairs(DType::kFloat32, {4, 1, 1, 2});
-  for (std::size_t i = 0; i < 8; ++i) pairs.mutable_data<float>()[i] = i % 2 == 0 ? 50.0f : -50.0f;
-  ValueId differences = b.conv2d(x, b.constant("differences", pairs), {.groups = 4});
+  Tensor pairs(DType::kFloat32, {4, 2, 1, 2});
+  for (std::size_t i = 0; i < 16; ++i) pairs.mutable_data<float>()[i] = i % 2 == 0 ? 50.0f : -50.0f;
+  ValueId differences = b.conv2d(x, b.constant("differences", pairs), {.groups = 2});
   ValueId wide = b.relu(conv(b, differences, 4, 64, "wide"));
   ValueId scores = conv(b, wide, 64, 8, "end", 1, 1);
   return b.build({gives_classes ? b.arg_max(scores, 1) : scores});
@@ -356,6 +357,36 @@ TEST(Quantize, ACheapLayerThatMakesMostOfTheErrorStaysInFloat) {
   EXPECT_THAT(quantized(graph, 0.001, "auto").kept_float, IsEmpty());  // it has more of the multiplications
   EXPECT_THAT(quantized(graph, 0.02, "hist").kept_float, IsEmpty());  // who names an algorithm gets just that
   EXPECT_THAT(error_of([&] { quantized(graph, 1.5, "auto"); }), ::testing::StartsWith("float_share 1.5"));
+}
+
+// As above, but with many weights: they are integers in the file all the same.
+TEST(Quantize, ALayerThatStaysInFloatMayHaveIntegerWeights) {
+  Builder b;
+  ValueId x = b.input("x", {kUnknown, 64, 1, 1});
+  Tensor pairs(DType::kFloat32, {64, 64, 1, 1});
+  for (std::size_t i = 0; i < 64; ++i)
+    for (std::size_t k = 0; k < 64; ++k)
+      pairs.mutable_data<float>()[i * 64 + k] = k == i ? 50.0f : k == (i + 1) % 64 ? -50.0f : 0.0f;
+  ValueId differences = b.conv2d(x, b.constant("differences", pairs));
+  ValueId wide = b.resize(b.relu(differences), {.out_h = 16, .out_w = 16});
+  Graph graph = b.build({conv(b, wide, 64, 64, "end")});
+  Shape shape = {2, 64, 1, 1};
+  auto batches = [&](std::int64_t i, std::vector<FloatArray>& inputs) {
+    if (i >= 4) return false;
+    Tensor values = ramp(shape, static_cast<std::uint32_t>(i) + 100);
+    inputs = {{shape, {}}};
+    for (float value : values.data<float>()) inputs[0].values.push_back(6 + 0.02f * value);
+    return true;
+  };
+  QuantizeReport report;
+  Model model = quantize(model_of(graph), batches, {}, &report);
+  EXPECT_THAT(report.kept_float, ElementsAre(graph.value(graph.nodes[0].outputs[0]).name));
+  const Graph& made = *model.graph();
+  EXPECT_EQ(made.value(made.find_value("differences")).dtype, DType::kInt8);
+  QuantizeOptions older;
+  older.onnx_format = false;
+  const Graph floats = *quantize(model_of(graph), batches, older).graph();
+  EXPECT_EQ(floats.value(floats.find_value("differences")).dtype, DType::kFloat32);
 }
 
 TEST(FoldForFiles, KeepsNamesAndResults) {
