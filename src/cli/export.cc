@@ -228,9 +228,7 @@ std::function<int()> declare_export(Args& args) {
       "in "
       "paddle.vision or as in the reference pipeline.");
   args.example("octet export --pretrained output/mobilenet_v3_small --save-inference-dir float");
-  args.example(
-      "octet export --config configs/quick_start/bisenet_optic_disc_512x512_1k.yml --model_path "
-      "output/best_model/model.pdparams --save_dir float");
+  args.example("octet export --config bisenet.yml --model_path output/best_model --save_dir float");
   args.example("octet export --model resnet50 --pretrained resnet50 --save_inference_dir float");
   return [options] { return export_model(*options); };
 }
