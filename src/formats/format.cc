@@ -71,8 +71,10 @@ const Format* owner_of(const fs::path& path) {
 // Files declare shapes that no longer hold, or none.
 void declare_inputs(Graph& graph, const LoadOptions& options, const fs::path& path) {
   for (const auto& [name, shape] : options.input_shapes) {
-    // Without a name it is the first one.
-    auto is_it = [&](ValueId id) { return name.empty() || graph.value(id).name == name; };
+    // Without a name it is the first one. (clang does not let lambdas capture structured bindings.)
+    auto is_it = [&, wanted = std::string_view(name)](ValueId id) {
+      return wanted.empty() || graph.value(id).name == wanted;
+    };
     auto found = std::ranges::find_if(graph.inputs, is_it);
     if (found == graph.inputs.end()) {
       std::vector<std::string> names;
