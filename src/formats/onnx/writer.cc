@@ -228,16 +228,16 @@ std::string Writer::value_info(ValueId id) {
   pbf_writer tensor(type, 1);
   tensor.add_enum(1, static_cast<int>(element_type(value.dtype)));
   if (!has_rank(id)) return (tensor.commit(), type.commit(), bytes);
-  {
-    pbf_writer shape(tensor, 2);
-    for (std::size_t i = 0; i < value.shape.size(); ++i) {
-      pbf_writer dim(shape, 1);
-      if (value.shape[i] != kUnknown)
-        dim.add_int64(1, value.shape[i]);
-      else
-        dim.add_string(2, i == 0 ? "N" : fmt::format("{}_{}", names_[static_cast<std::size_t>(id)], i));
-    }
+  std::string shape;  // added as a whole: one without dimensions is a scalar's, and protozero drops empty writers
+  pbf_writer dims(shape);
+  for (std::size_t i = 0; i < value.shape.size(); ++i) {
+    pbf_writer dim(dims, 1);
+    if (value.shape[i] != kUnknown)
+      dim.add_int64(1, value.shape[i]);
+    else
+      dim.add_string(2, i == 0 ? "N" : fmt::format("{}_{}", names_[static_cast<std::size_t>(id)], i));
   }
+  tensor.add_message(2, shape);
   tensor.commit();
   type.commit();
   return bytes;
