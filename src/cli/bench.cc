@@ -418,9 +418,7 @@ std::function<int()> declare_bench(Args& args) {
       "as the first each one is, by its fastest run. The inputs are random numbers, always the same.");
   args.example("octet bench --model mobilenet_v3_small");
   args.example("octet bench --model float_model --model int8_model --threads 1 --runs 200 --json times.json");
-  args.example(
-      "octet bench --model bisenetv2 deeplabv3p_resnet50_os8 --input 1x3x512x1024 --int8 --threads 1 --json "
-      "table.json");
+  args.example("octet bench --model bisenetv2 unet --input 1x3x512x1024 --int8 --threads 1");
   args.example("octet bench --model det --input 1x3x640x640 --profile");
   return [options] { return bench(*options); };
 }

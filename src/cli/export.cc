@@ -145,14 +145,15 @@ Exported segmentation_model(const Options& options) {
 }
 
 int export_model(Options& options) {
-  if (options.pretrained.empty()) fail("--model-path is missing: the checkpoint to export");
+  if (options.pretrained.empty())
+    fail("--pretrained (or --model-path) is required: the checkpoint to export");
   fetch_model(options.pretrained);
   if (options.config) {
     if (options.output.empty()) options.output = "./output";
     save(segmentation_model(options), options);
     return 0;
   }
-  if (options.output.empty()) fail("--save-inference-dir is missing: the directory to write to");
+  if (options.output.empty()) fail("--save-inference-dir is required: the directory to write to");
   if (!options.output_op.empty() || options.without_argmax || options.with_softmax || options.keep_aux ||
       !options.input_shape.empty())
     fail(
@@ -227,9 +228,7 @@ std::function<int()> declare_export(Args& args) {
       "in "
       "paddle.vision or as in the reference pipeline.");
   args.example("octet export --pretrained output/mobilenet_v3_small --save-inference-dir float");
-  args.example(
-      "octet export --config configs/quick_start/bisenet_optic_disc_512x512_1k.yml --model_path "
-      "output/best_model/model.pdparams --save_dir float");
+  args.example("octet export --config bisenet.yml --model_path output/best_model --save_dir float");
   args.example("octet export --model resnet50 --pretrained resnet50 --save_inference_dir float");
   return [options] { return export_model(*options); };
 }

@@ -281,7 +281,7 @@ void take_deploy_yaml(Options& options) {
 
 int infer(Options& options) {
   if (!options.deploy_yaml.empty()) take_deploy_yaml(options);
-  if (options.model.path.empty()) fail("--model-dir is missing: the model, or its deploy.yaml as --config");
+  if (options.model.path.empty()) fail("--model-dir is required: the model, or its deploy.yaml as --config");
   if (options.use_trt || options.use_int8)
     Console().notice(
         "there is no TensorRT here: the model runs on octet's own kernels, in int8 if it is quantized");

@@ -79,7 +79,11 @@ void declare_inputs(Graph& graph, const LoadOptions& options, const fs::path& pa
       for (ValueId id : graph.inputs) names.push_back(graph.value(id).name);
       fail("{}: has no input '{}'; its inputs are {}", path.string(), name, fmt::join(names, ", "));
     }
-    graph.value(*found).shape = shape;
+    Value& input = graph.value(*found);
+    if (!input.shape.empty() && input.shape.size() != shape.size())
+      fail("{}: input {} has {} dimensions: {}, not {}", path.string(), input.name, input.shape.size(),
+           to_string(input.shape), to_string(shape));
+    input.shape = shape;
   }
 }
 

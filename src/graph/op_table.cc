@@ -190,12 +190,22 @@ std::vector<ValueInfo> declared_infos(const Graph& graph) {
 
 }  // namespace
 
-void check_graph(const Graph& graph) {
+void check_graph(Graph& graph) {
   check_attributes(graph);
   std::vector<ValueInfo> infos = declared_infos(graph);
   for (ValueId id : graph.inputs)
     for (std::int64_t& dim : infos[static_cast<std::size_t>(id)].shape) dim = kUnknown;
-  infer_values(graph, std::move(infos));
+  const InferredValues inferred = infer_values(graph, std::move(infos));
+  for (const Node& node : graph.nodes) {
+    if (!find_op(node.op)) continue;
+    for (ValueId id : node.outputs) {
+      if (id == kNoValue) continue;
+      const ValueInfo& info = inferred.infos[static_cast<std::size_t>(id)];
+      Value& value = graph.value(id);
+      if (value.shape.size() != info.shape.size()) value.shape = info.shape;
+      value.dtype = info.dtype;
+    }
+  }
 }
 
 void infer_shapes(Graph& graph) {

@@ -165,8 +165,10 @@ void infer_node(const Graph& graph, const Node& node, std::span<const ValueInfo*
                 std::span<ValueInfo> outputs);
 
 // A graph that was read from a file goes through here before anything is prepared: its attributes, and the
-// dtypes and shapes of constants, whatever the sizes of the inputs will be. Passes and kernels rely on it.
-void check_graph(const Graph& graph);
+// dtypes and shapes of constants, whatever the sizes of the inputs will be. Where the file declares a dtype
+// or a number of dimensions that a node does not give, what the node gives takes its place. Passes and
+// kernels rely on all of this.
+void check_graph(Graph& graph);
 
 struct InferredValues {
   std::vector<ValueInfo> infos;

@@ -45,7 +45,7 @@ void check_weights_are_finite(const Graph& graph) {
   for (const Node& node : graph.nodes)
     for (ValueId id : node.inputs) {
       if (id == kNoValue || !graph.value(id).is_constant()) continue;
-      const Tensor& tensor = graph.value(id).constant;
+      const Tensor tensor = graph.value(id).constant.aligned();
       if (!is_product(node) || tensor.dtype() != DType::kFloat32) continue;
       const auto data = tensor.data<float>();
       const auto bad = std::count_if(data.begin(), data.end(), [](float x) { return !std::isfinite(x); });

@@ -112,7 +112,7 @@ std::shared_ptr<const Executable> prepare(const Graph& graph, const ExecuteOptio
   auto executable = std::make_shared<Executable>();
   executable->isa = &choose_isa(options.isa);
   executable->graph = graph;
-  check_graph(graph);
+  check_graph(executable->graph);
   if (options.device) {
     executable->on_device = options.device->load(graph, options.observed);
     return executable;

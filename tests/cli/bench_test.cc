@@ -101,7 +101,7 @@ TEST(BenchCommand, MistakesAreOneLine) {
   EXPECT_THAT(error_of({"--model", "model", "--input", "1x3"}), HasSubstr("has 4 dimensions: ?x3x?x?"));
   EXPECT_THAT(error_of({"--model", "model", "--input", "1x3x8x8", "--input", "1x3x8x8"}),
               HasSubstr("model has only 1 input"));
-  EXPECT_THAT(error_of({"--model", "model", "--input", "q=1x3x8x8"}), HasSubstr("the inputs are x"));
+  EXPECT_THAT(error_of({"--model", "model", "--input", "q=1x3x8x8"}), HasSubstr("its inputs are x"));
   EXPECT_THAT(error_of({"--model", "model", "--runs", "0"}), HasSubstr("--runs"));
   EXPECT_THAT(error_of({"--model", "model", "--json", "no/such/folder/b.json"}), HasSubstr("no/such/folder"));
 }

@@ -187,7 +187,7 @@ TEST(InferCommand, AModelThatIsNoClassifierIsExplained) {
   Sandbox box;
   Builder b;
   ValueId x = b.input("x", {kUnknown, 3, kUnknown, kUnknown});
-  Model(std::make_shared<const Graph>(b.build({b.relu(x)}))).save(box / "map");
+  Model(std::make_shared<const Graph>(b.build({b.slice(x, {1}, {0}, {1})}))).save(box / "map");
   EXPECT_THAT(error_of(box, {"--model-dir", "map"}), HasSubstr("not one row of class scores"));
   ValueId v = b.input("v", {kUnknown, 4});
   Model(std::make_shared<const Graph>(b.build({b.relu(v)}))).save(box / "vector");

@@ -39,7 +39,7 @@ def run(model, inputs, outputs, threads=1, isa=None):
         return {name: np.load(f"{folder}/out{i}.npy") for i, name in enumerate(outputs)}
 
 
-def convert(model, folder):
-    result = call("convert", "--model", model, "--output", folder)
+def convert(model, folder, format="paddle"):
+    result = call("convert", "--model", model, "--output", folder, "--format", format)
     if result.returncode != 0:
         raise AssertionError(f"octet convert --model {model}: exit code {result.returncode}\n{result.stderr[-2000:]}")

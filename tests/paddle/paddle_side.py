@@ -39,8 +39,11 @@ class Program:
 
 
 def model_paths(folder):
-    program = next(iter(sorted(pathlib.Path(folder).glob("*.pdmodel"))), pathlib.Path(folder) / "__model__")
+    named = [pathlib.Path(folder) / "inference.json", *sorted(pathlib.Path(folder).glob("*.pdmodel"))]
+    program = next((path for path in named if path.exists()), pathlib.Path(folder) / "__model__")
     params = program.with_suffix(".pdiparams") if program.suffix else program.with_name("__params__")
+    if program.suffix == ".json" and not (params.exists() and params.stat().st_size):  # a model without parameters
+        return str(program), ""
     return str(program), str(params)
 
 
@@ -68,6 +71,31 @@ def _run(folder, feeds, ir_optim):
             predictor.get_input_handle(name).copy_from_cpu(np.ascontiguousarray(value))
         predictor.run()
         results.append({name: predictor.get_output_handle(name).copy_to_cpu() for name in predictor.get_output_names()})
+    return results
+
+
+def _run_static(folder, feeds):
+    import paddle
+
+    paddle.enable_static()
+    executor = paddle.static.Executor(paddle.CPUPlace())
+    with paddle.static.scope_guard(paddle.static.Scope()):
+        program, names, outputs = paddle.static.load_inference_model(f"{folder}/inference", executor)
+        results = [executor.run(program, feed={name: feed[name] for name in names}, fetch_list=outputs) for feed in feeds]
+    paddle.disable_static()
+    return results
+
+
+def _run_dynamic(folder, feeds):
+    import paddle
+
+    paddle.disable_static()
+    layer = paddle.jit.load(f"{folder}/inference")
+    layer.eval()
+    results = []
+    for feed in feeds:
+        outputs = layer(*(paddle.to_tensor(value) for value in feed.values()))
+        results.append([value.numpy() for value in (outputs if isinstance(outputs, (list, tuple)) else [outputs])])
     return results
 
 
@@ -148,19 +176,20 @@ def _same_program(folder, other):
     return first == second
 
 
-def _start():
-    os.environ["FLAGS_enable_pir_api"] = "0"
+def _start(pir):
+    os.environ["FLAGS_enable_pir_api"] = "1" if pir else "0"
     os.environ["OMP_NUM_THREADS"] = "1"
     os.environ["GLOG_minloglevel"] = "3"
 
 
 class Paddle:
-    def __init__(self):
-        self._pool = None
+    def __init__(self, pir=False):
+        """`pir`: as Paddle 3 is by default, for its own files; without it the older ones are read as they are."""
+        self._pool, self._pir = None, pir
 
     def _ask(self, function, folder, *arguments):
         if self._pool is None:
-            self._pool = concurrent.futures.ProcessPoolExecutor(1, multiprocessing.get_context("spawn"), _start)
+            self._pool = concurrent.futures.ProcessPoolExecutor(1, multiprocessing.get_context("spawn"), _start, (self._pir,))
         try:
             return self._pool.submit(function, str(folder), *arguments).result()
         except concurrent.futures.process.BrokenProcessPool as error:
@@ -170,6 +199,14 @@ class Paddle:
     def run(self, folder, feeds, ir_optim=False):
         """For each of `feeds` (name -> array) the outputs (name -> array), plain kernels, one thread."""
         return self._ask(_run, folder, feeds, ir_optim)
+
+    def run_static(self, folder, feeds):
+        """The same as lists, by the executor of static programs."""
+        return self._ask(_run_static, folder, feeds)
+
+    def run_dynamic(self, folder, feeds):
+        """The same as lists, by a layer of paddle.jit.load."""
+        return self._ask(_run_dynamic, folder, feeds)
 
     def tensors(self, folder, feed, names):
         """The inner tensors `names` as Paddle computes them without any IR optimisation."""

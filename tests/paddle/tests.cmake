@@ -3,7 +3,7 @@ set(paddle_environment "OCTET_PROGRAM=$<TARGET_FILE:octet_program>" "OCTET_REWRI
 
 add_test(NAME paddle_models COMMAND ${OCTET_PYTHON} ${CMAKE_CURRENT_LIST_DIR}/make_models.py)
 set_tests_properties(paddle_models PROPERTIES LABELS parity FIXTURES_SETUP paddle_models TIMEOUT 900 PROCESSORS 2)
-foreach(name float quantized round_trip bad_input footprint ptq)
+foreach(name float quantized round_trip bad_input footprint ptq paddle3)
   add_test(NAME paddle_${name} COMMAND ${OCTET_PYTHON} ${CMAKE_CURRENT_LIST_DIR}/${name}_test.py)
   set_tests_properties(paddle_${name} PROPERTIES LABELS parity FIXTURES_REQUIRED paddle_models TIMEOUT 900
                        ENVIRONMENT "${paddle_environment}")

@@ -90,7 +90,8 @@ TEST(SegmentationProgram, LearnsAndIsQuantized) {
 
   // In PaddleSeg's way: moving averages, no PACT, all layers.
   const ProgramResult qat = discs.train(
-      "--qat --model_path float/best_model/model.pdparams --iters 4 --do_eval --save_dir qat --learning_rate "
+      "--qat --model_path float/best_model/model.pdparams --iters 4 --save_interval 4 --do_eval --save_dir "
+      "qat --learning_rate "
       "0.001");
   ASSERT_EQ(qat.exit_code, 0) << qat.err;
   EXPECT_GT(mean_iou(qat.out), 0.8) << qat.out;
@@ -154,10 +155,10 @@ TEST(SegmentationProgram, MixedPrecisionOtherLossesAndAugmentedEvaluation) {
   const Discs discs;
   const ProgramResult result = discs.train(
       "--iters 2 --precision fp16 --amp_level O2 --use-ema --do_eval --opts test_config.aug_eval=True "
-      "test_config.scales=[0.5,1] "
-      "loss.types=[{type: MixedLoss, losses: [{type: OhemCrossEntropyLoss, min_kept: 500}, {type: "
+      "'test_config.scales=[0.5,1]' "
+      "'loss.types=[{type: MixedLoss, losses: [{type: OhemCrossEntropyLoss, min_kept: 500}, {type: "
       "DiceLoss}], "
-      "coef: [0.8, 0.2]}]");
+      "coef: [0.8, 0.2]}]'");
   EXPECT_EQ(result.exit_code, 0) << result.err;
 }
 

@@ -149,9 +149,9 @@ class NodeReader {
   }
 
   // A value that the file has not: between the older ops that one op is.
-  ValueId add_inner(Id id, std::string_view word) {
+  ValueId add_inner(Id id, std::string_view word, const Type& type) {
     if (!values_.maker(id)) fail("it has a result without a number");
-    return graph_.add_value(unique(name_of(id) + std::string(word)));
+    return graph_.add_value(unique(name_of(id) + std::string(word)), type.dtype, type.dims);
   }
 
   // A value of the older ops' names: "%12", or "%12.word" for one that only they know.
@@ -207,8 +207,7 @@ class NodeReader {
         else if (word.empty())
           named.node.outputs.push_back(define(id));
         else
-          named.node.outputs.push_back(inner[name] =
-                                           graph_.add_value(unique(name_of(id) + std::string(word))));
+          named.node.outputs.push_back(inner[name] = add_inner(id, word, old.inner_types.at(name)));
       }
       add(std::move(named.node), group);
     }

@@ -194,7 +194,8 @@ void read_pow(const Definitions&, const Op& op, OldOps& old) {
   const auto* real = attr ? std::get_if<double>(&attr->value) : nullptr;
   const auto* integer = attr ? std::get_if<std::int64_t>(&attr->value) : nullptr;
   if (!real && !integer) fail("attribute y is no number");
-  const std::string_view exponent = old.name(op.outputs.at(0).id, "exponent");
+  const std::string_view exponent =
+      old.inner(op.outputs.at(0).id, "exponent", {true, true, DType::kFloat32, {1}});
   slot(old.ops.front(), "Y").push_back(exponent);
   OpDesc full{
       .type = "fill_constant", .inputs = {}, .outputs = {{"Out", {exponent}}}, .attrs = {}, .bytes = {}};

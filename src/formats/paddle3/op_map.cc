@@ -90,8 +90,14 @@ void read_operand(const Operand& operand, const Definitions& values, Id id, OldO
 
 }  // namespace
 
-std::string_view OldOps::name(Id id, std::string_view word) {
-  return names.emplace_back(word.empty() ? fmt::format("%{}", id) : fmt::format("%{}.{}", id, word));
+std::string_view OldOps::name(Id id) {
+  return names.emplace_back(fmt::format("%{}", id));
+}
+
+std::string_view OldOps::inner(Id id, std::string_view word, Type type) {
+  const std::string_view name = names.emplace_back(fmt::format("%{}.{}", id, word));
+  inner_types[name] = std::move(type);
+  return name;
 }
 
 void set_attr(OpDesc& op, std::string_view name, decltype(AttrDesc::value) value) {

@@ -2,6 +2,7 @@
 #include <deque>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "formats/paddle3/definitions.h"
@@ -22,8 +23,10 @@ using paddle::OpDesc;
 struct OldOps {
   std::vector<OpDesc> ops;
   std::deque<std::string> names;
+  std::unordered_map<std::string_view, Type> inner_types;
 
-  std::string_view name(Id id, std::string_view word = {});
+  std::string_view name(Id id);
+  std::string_view inner(Id id, std::string_view word, Type type);
 };
 
 struct Operand {

@@ -33,7 +33,7 @@ void read_fake_quant(const Definitions&, const Op& op, OldOps& old) {
   if (quantize.input("X").empty() || quantize.input("InScale").empty()) fail("it has no input or no scale");
   const std::string_view x = quantize.input("X").front();
   const std::string_view scale = quantize.input("InScale").front(),
-                         integers = old.name(op.outputs.at(0).id, "quantized"),
+                         integers = old.inner(op.outputs.at(0).id, "quantized", op.outputs[0].type),
                          y = old.name(op.outputs[0].id);
   const auto linear = [&](std::string_view type, std::string_view from, std::string_view to) {
     OpDesc linear{.type = type,

@@ -23,7 +23,9 @@ OpDesc old_op(std::string_view type, std::string_view slot, std::vector<std::str
 
 // The older op counts in 32 bits.
 void read_shape64(const Definitions&, const Op& op, OldOps& old) {
-  const std::string_view narrow = old.name(op.outputs.at(0).id, "int32");
+  Type type = op.outputs.at(0).type;
+  type.dtype = DType::kInt32;
+  const std::string_view narrow = old.inner(op.outputs[0].id, "int32", type);
   OpDesc cast = old_op("cast", "X", {narrow}, old.name(op.outputs[0].id));
   set_attr(cast, "out_dtype", std::int64_t{paddle::code_of(DType::kInt64)});
   old.ops.front().outputs = {{"Out", {narrow}}};
@@ -41,7 +43,12 @@ void read_stack(const Definitions& values, const Op& op, OldOps& old) {
   old.ops.clear();
   std::vector<std::string_view> joined;
   for (std::size_t i = 0; i < parts->size(); ++i) {
-    joined.push_back(old.name(id, fmt::format("{}", i)));
+    Type type = values.type((*parts)[i]);
+    const auto rank = static_cast<std::int64_t>(type.dims.size());
+    const std::int64_t at = *axis < 0 ? *axis + rank + 1 : *axis;
+    if (at < 0 || at > rank) fail("it stacks along dimension {} of tensors that have {}", *axis, rank);
+    type.dims.insert(type.dims.begin() + at, 1);
+    joined.push_back(old.inner(id, fmt::format("{}", i), std::move(type)));
     OpDesc part = old_op("unsqueeze2", "X", {old.name((*parts)[i])}, joined.back());
     set_attr(part, "axes", Ints{*axis});
     old.ops.push_back(std::move(part));

@@ -208,6 +208,8 @@ TEST(Paddle3ModelIo, QuantizedModelsComeBackAsQuantizeAndDequantize) {
   for (const Node& node : read.nodes) ops.push_back(node.op);
   EXPECT_THAT(ops, ::testing::UnorderedElementsAre("dequantize", "quantize", "dequantize", "conv2d"));
   EXPECT_EQ(read.value(read.find_value("w")).dtype, DType::kInt8);
+  for (const Node& node : read.nodes)  // images must be known as such: layouts depend on it
+    EXPECT_EQ(read.value(node.outputs[0]).shape.size(), 4u) << node.op;
   const Tensor picture = ramp({2, 3, 6, 6}, 3);
   for (const bool ir_optim : {false, true})
     EXPECT_EQ(values<float>(run_graph(graph, {picture}, ir_optim)[0]),
