@@ -170,7 +170,7 @@ void Writer::write_foreign() {
   const ForeignNode* foreign = nullptr;
   if (source_ && node().source >= 0 && node().source < static_cast<int>(source_->foreign.size()))
     foreign = &source_->foreign[static_cast<std::size_t>(node().source)];
-  if (!foreign) fail("ONNX has no such op");
+  if (!foreign) fail("octet can't write this op to ONNX");
   if (source_->opset != opset_)
     fail("octet keeps it as the file has it, of opset {}, and can't write it in opset {}", source_->opset,
          opset_);
