@@ -140,8 +140,8 @@ ValueId last_two(Reader& r, ValueId list) {
   return r.emit("slice", {list}, {{"axes", Ints{0}}, {"starts", Ints{2}}, {"ends", Ints{4}}});
 }
 
-// Whether Paddle's rules give the same points: a side of one pixel is the first one to Paddle, where half_pixel
-// takes the middle, and a factor that leaves the size as it is leaves the image as it is.
+// Whether Paddle's rules give the same points: a side of one pixel is the first one to Paddle, where
+// half_pixel takes the middle, and a factor that leaves the size as it is leaves the image as it is.
 bool is_as_in_paddle(const Resize& resize, const Attrs& attrs) {
   if (auto it = attrs.find("scale"); it != attrs.end())
     for (double factor : std::get<std::vector<double>>(it->second))

@@ -228,7 +228,8 @@ std::string Writer::value_info(ValueId id) {
   pbf_writer tensor(type, 1);
   tensor.add_enum(1, static_cast<int>(element_type(value.dtype)));
   if (!has_rank(id)) return (tensor.commit(), type.commit(), bytes);
-  std::string shape;  // added as a whole: one without dimensions is a scalar's, and protozero drops empty writers
+  std::string
+      shape;  // added as a whole: one without dimensions is a scalar's, and protozero drops empty writers
   pbf_writer dims(shape);
   for (std::size_t i = 0; i < value.shape.size(); ++i) {
     pbf_writer dim(dims, 1);

@@ -32,13 +32,13 @@ void read_padding(const OpDesc& op, Node& node) {
     fail("padding_algorithm is {}, expected EXPLICIT, SAME or VALID", algorithm);
 }
 
-void write_padding(const Node& node, NewOp& op) {
+void write_padding(const Graph& graph, const Node& node, NewOp& op) {
   std::string pad = attr<std::string>(node, "auto_pad");
   // Paddle's SAME is ONNX's SAME_UPPER but for dilations, which it counts as 1, and transposed convolutions.
-  const bool dilated =
-      has_attr(spec_of(node), "dilations") && attr<Ints>(node, "dilations") != Ints{1, 1};
+  const bool dilated = has_attr(spec_of(node), "dilations") && attr<Ints>(node, "dilations") != Ints{1, 1};
   if (pad == "same_upper" && !dilated && node.op != "conv2d_transpose") pad = "same";
-  if (pad == "same_upper" || pad == "same_lower") fail("{}: Paddle has no auto_pad {}", node.op, pad);
+  if (pad == "same_upper" || pad == "same_lower")
+    fail("{}: Paddle has no auto_pad {}", describe(graph, node), pad);
   set_attr(op, "paddings", AttrType::kInts, attr<Ints>(node, "paddings"));
   set_attr(op, "padding_algorithm", AttrType::kString,
            pad == "same"    ? "SAME"
@@ -52,7 +52,7 @@ void read_conv(const OpDesc& op, Node& node) {
 }
 
 void write_conv(const Graph& graph, const Node& node, NewOp& op) {
-  write_padding(node, op);
+  write_padding(graph, node, op);
   set_attr(op, "data_format", AttrType::kString, "NCHW");
   const Shape& weight = graph.value(node.inputs.at(1)).shape;
   std::int64_t groups = attr<std::int64_t>(node, "groups");
@@ -96,8 +96,8 @@ void read_pool(const OpDesc& op, Node& node) {
   read_padding(op, node);
 }
 
-void write_pool(const Graph&, const Node& node, NewOp& op) {
-  write_padding(node, op);
+void write_pool(const Graph& graph, const Node& node, NewOp& op) {
+  write_padding(graph, node, op);
   set_attr(op, "data_format", AttrType::kString, "NCHW");
 }
 
