@@ -1,11 +1,11 @@
 """The node tests that the onnx package makes, in octet and in ONNX Runtime.
 
-    conformance.py [--quick] [--failures]
+    conformance.py [--quick] [--failures] [--record]
 
 Prints the score over all tests, and over those of the ops in scope with the types that octet holds. A test gives
 everything as an input of the graph, weights and axes, too. Where octet needs such a one as a constant, which it is in
 every real model, the test is run again with all but the first input as initializers. --quick leaves out ONNX Runtime and
-fails when a test fails that is on record in conformance.txt as passing.
+fails when a test fails, or is no longer there, that is on record in conformance.txt as passing; --record writes that file.
 """
 import argparse
 import pathlib
@@ -19,7 +19,7 @@ from onnx.backend.test.case.node import collect_testcases
 
 from octet_side import Octet
 
-HERE = pathlib.Path(__file__).resolve().parent
+RECORD = pathlib.Path(__file__).resolve().parent / "conformance.txt"
 SCOPE = """Conv ConvTranspose MaxPool AveragePool GlobalAveragePool GlobalMaxPool LpPool BatchNormalization Relu LeakyRelu
 PRelu Sigmoid HardSigmoid HardSwish Clip Elu Selu Softplus Mish Gelu Swish Erf Tanh Exp Log Sqrt Reciprocal Pow Floor Ceil
 Round Sign Add Sub Mul Div Mod Min Max Sum Mean Neg Abs Gemm MatMul Concat Split Slice Gather GatherND GatherElements
@@ -103,11 +103,18 @@ def main():
     arguments = parser.parse_args()
     warnings.simplefilter("ignore")
     np.seterr(all="ignore")
-    recorded = set((HERE / "conformance.txt").read_text().split()) if (HERE / "conformance.txt").exists() else set()
+    recorded = set()
+    if arguments.quick:
+        if not RECORD.exists():
+            sys.exit(f"{RECORD}: no such file; conformance.py --record writes it")
+        recorded = set(RECORD.read_text().split())
+        if not recorded:
+            sys.exit(f"{RECORD}: it names no test; conformance.py --record writes it")
     # Half of the tests are the bodies of function ops written out.
     cases = [case for case in collect_testcases(None) if not arguments.quick or case.name in recorded]
     score = {"octet": [0, 0], "ONNX Runtime": [0, 0]}
-    in_scope, failures, passed = 0, [], []
+    in_scope, passed = 0, []
+    failures = [f"{name}: onnx {onnx.__version__} has no such test" for name in sorted(recorded - {c.name for c in cases})]
     with tempfile.TemporaryDirectory() as folder:
         octet = Octet(folder)
         for case in cases:
@@ -130,7 +137,7 @@ def main():
                 score["ONNX Runtime"][1] += ok and scoped
         octet.close()
     if arguments.record:
-        (HERE / "conformance.txt").write_text("\n".join(sorted(passed)) + "\n")
+        RECORD.write_text("\n".join(sorted(passed)) + "\n")
     if arguments.failures or arguments.quick:
         print(*failures, sep="\n")
     for name, (all_of_them, scoped) in score.items():

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 
 #include "formats/onnx/rows.h"
 
@@ -139,6 +140,24 @@ ValueId last_two(Reader& r, ValueId list) {
   return r.emit("slice", {list}, {{"axes", Ints{0}}, {"starts", Ints{2}}, {"ends", Ints{4}}});
 }
 
+// Whether Paddle's rules give the same points: a side of one pixel is the first one to Paddle, where
+// half_pixel takes the middle, and a factor that leaves the size as it is leaves the image as it is.
+bool is_as_in_paddle(const Resize& resize, const Attrs& attrs) {
+  if (auto it = attrs.find("scale"); it != attrs.end())
+    for (double factor : std::get<std::vector<double>>(it->second))
+      if (factor < 1 || factor != std::floor(factor)) return false;
+  if (resize.scales != kNoValue && resize.sizes == kNoValue && !attrs.contains("scale")) return false;
+  if (resize.coordinates == "asymmetric") return resize.mode == "linear" || resize.nearest == "floor";
+  if (resize.coordinates != "half_pixel" && resize.coordinates != "pytorch_half_pixel") return false;
+  if (resize.mode != "linear") return false;
+  if (resize.coordinates == "pytorch_half_pixel" || attrs.contains("scale")) return true;
+  auto is_more_than_one = [&](const char* side) {
+    auto it = attrs.find(side);
+    return it != attrs.end() && std::get<std::int64_t>(it->second) > 1;
+  };
+  return is_more_than_one("out_h") && is_more_than_one("out_w");
+}
+
 // As octet's resize of images, which fast kernels have; false when it is more than that.
 bool resize_image(Reader& r, const Resize& resize) {
   if (resize.mode == "cubic" || resize.coordinates == "crop" || !resize.more.empty()) return false;
@@ -165,11 +184,9 @@ bool resize_image(Reader& r, const Resize& resize) {
   } else {
     inputs = {resize.x, kNoValue, last_two(r, resize.scales)};
   }
-  // octet's own words where they say the same: fast kernels know them.
-  if (resize.coordinates == "asymmetric" && (resize.mode == "linear" || resize.nearest == "floor")) {
-    attrs["align_mode"] = std::int64_t{1};
-  } else if (resize.coordinates == "half_pixel" && resize.mode == "linear") {
-    attrs["align_mode"] = std::int64_t{0};
+  // In Paddle's words where they say the same: its files have no others.
+  if (is_as_in_paddle(resize, attrs)) {
+    attrs["align_mode"] = std::int64_t{resize.coordinates == "asymmetric"};
   } else {
     attrs["coordinates"] = resize.coordinates;
     attrs["nearest"] = resize.nearest;

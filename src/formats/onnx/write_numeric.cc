@@ -459,7 +459,7 @@ void write_resize(Writer& w) {
     if (nearest) attrs.emplace_back("nearest_mode", get<std::string>(w, "nearest"));
   } else {
     attrs.emplace_back("coordinate_transformation_mode", corners ? "align_corners"
-                                                         : half  ? "half_pixel"
+                                                         : half  ? "pytorch_half_pixel"
                                                                  : "asymmetric");
     if (nearest) attrs.emplace_back("nearest_mode", corners ? "round_prefer_ceil" : "floor");
   }
@@ -480,6 +480,13 @@ void write_resize(Writer& w) {
     scales = w.constant(Tensor::of<float>({4}, {1, 1, y, x}));
   } else {
     sizes = with_batch(w, w.list({get<std::int64_t>(w, "out_h"), get<std::int64_t>(w, "out_w")}));
+  }
+  // Between corners Paddle goes by the size, which runtimes disagree about when they are given a factor.
+  if (!scales.empty() && corners && get<std::string>(w, "coordinates") == "paddle") {
+    const auto as = [](ElementType type) { return WrittenAttrs{{"to", static_cast<std::int64_t>(type)}}; };
+    const std::string shape = w.emit("Cast", {w.emit("Shape", {w.in(0)})}, as(ElementType::kFloat));
+    sizes = w.emit("Cast", {w.emit("Floor", {w.emit("Mul", {shape, scales})})}, as(ElementType::kInt64));
+    scales.clear();
   }
   w.emit_to("Resize", {w.in(0), "", scales, sizes}, {w.out()}, attrs);
 }

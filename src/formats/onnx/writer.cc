@@ -170,7 +170,7 @@ void Writer::write_foreign() {
   const ForeignNode* foreign = nullptr;
   if (source_ && node().source >= 0 && node().source < static_cast<int>(source_->foreign.size()))
     foreign = &source_->foreign[static_cast<std::size_t>(node().source)];
-  if (!foreign) fail("ONNX has no such op");
+  if (!foreign) fail("octet can't write this op to ONNX");
   if (source_->opset != opset_)
     fail("octet keeps it as the file has it, of opset {}, and can't write it in opset {}", source_->opset,
          opset_);
@@ -228,16 +228,17 @@ std::string Writer::value_info(ValueId id) {
   pbf_writer tensor(type, 1);
   tensor.add_enum(1, static_cast<int>(element_type(value.dtype)));
   if (!has_rank(id)) return (tensor.commit(), type.commit(), bytes);
-  {
-    pbf_writer shape(tensor, 2);
-    for (std::size_t i = 0; i < value.shape.size(); ++i) {
-      pbf_writer dim(shape, 1);
-      if (value.shape[i] != kUnknown)
-        dim.add_int64(1, value.shape[i]);
-      else
-        dim.add_string(2, i == 0 ? "N" : fmt::format("{}_{}", names_[static_cast<std::size_t>(id)], i));
-    }
+  std::string
+      shape;  // added as a whole: one without dimensions is a scalar's, and protozero drops empty writers
+  pbf_writer dims(shape);
+  for (std::size_t i = 0; i < value.shape.size(); ++i) {
+    pbf_writer dim(dims, 1);
+    if (value.shape[i] != kUnknown)
+      dim.add_int64(1, value.shape[i]);
+    else
+      dim.add_string(2, i == 0 ? "N" : fmt::format("{}_{}", names_[static_cast<std::size_t>(id)], i));
   }
+  tensor.add_message(2, shape);
   tensor.commit();
   type.commit();
   return bytes;

@@ -1,6 +1,7 @@
 #include <array>
 
 #include "formats/paddle_common/op_map.h"
+#include "graph/op_table.h"
 
 // Convolution, matrix products, normalisation, activation functions, pooling, resizing.
 namespace octet::paddle {
@@ -31,8 +32,13 @@ void read_padding(const OpDesc& op, Node& node) {
     fail("padding_algorithm is {}, expected EXPLICIT, SAME or VALID", algorithm);
 }
 
-void write_padding(const Node& node, NewOp& op) {
+void write_padding(const Graph& graph, const Node& node, NewOp& op) {
   std::string pad = attr<std::string>(node, "auto_pad");
+  // Paddle's SAME is ONNX's SAME_UPPER but for dilations, which it counts as 1, and transposed convolutions.
+  const bool dilated = has_attr(spec_of(node), "dilations") && attr<Ints>(node, "dilations") != Ints{1, 1};
+  if (pad == "same_upper" && !dilated && node.op != "conv2d_transpose") pad = "same";
+  if (pad == "same_upper" || pad == "same_lower")
+    fail("{}: Paddle has no auto_pad {}", describe(graph, node), pad);
   set_attr(op, "paddings", AttrType::kInts, attr<Ints>(node, "paddings"));
   set_attr(op, "padding_algorithm", AttrType::kString,
            pad == "same"    ? "SAME"
@@ -46,7 +52,7 @@ void read_conv(const OpDesc& op, Node& node) {
 }
 
 void write_conv(const Graph& graph, const Node& node, NewOp& op) {
-  write_padding(node, op);
+  write_padding(graph, node, op);
   set_attr(op, "data_format", AttrType::kString, "NCHW");
   const Shape& weight = graph.value(node.inputs.at(1)).shape;
   std::int64_t groups = attr<std::int64_t>(node, "groups");
@@ -90,8 +96,8 @@ void read_pool(const OpDesc& op, Node& node) {
   read_padding(op, node);
 }
 
-void write_pool(const Graph&, const Node& node, NewOp& op) {
-  write_padding(node, op);
+void write_pool(const Graph& graph, const Node& node, NewOp& op) {
+  write_padding(graph, node, op);
   set_attr(op, "data_format", AttrType::kString, "NCHW");
 }
 
@@ -106,7 +112,9 @@ void read_resize(const OpDesc& op, Node& node) {
   }
 }
 
-void write_resize(const Graph&, const Node& node, NewOp& op) {
+void write_resize(const Graph& graph, const Node& node, NewOp& op) {
+  if (std::string where = attr<std::string>(node, "coordinates"); where != "paddle")
+    fail("{}: Paddle has no coordinates {}", describe(graph, node), where);
   std::string mode = attr<std::string>(node, "mode");
   op.type = mode + "_interp_v2";
   set_attr(op, "interp_method", AttrType::kString, mode);

@@ -207,9 +207,29 @@ Node read_node(const OpDesc& op, const std::function<ValueId(std::string_view)>&
   return std::move(named.node);
 }
 
+namespace {
+
+// What the row has no word for would be lost. Rows with a function of their own see to it themselves.
+void need_words(const Graph& graph, const Node& node, const OpMap& row) {
+  const bool takes_more = !row.inputs.empty() && takes_all(row.inputs.back());
+  for (std::size_t i = row.inputs.size(); i < node.inputs.size() && !takes_more; ++i)
+    if (node.inputs[i] != kNoValue)
+      fail("{}: Paddle's {} has no {}", describe(graph, node), row.paddle, slot_name(slot_at(node, i)));
+  if (row.write) return;
+  for (const AttrSpec& spec : spec_of(node).attrs) {
+    auto it = node.attrs.find(spec.name);
+    if (it == node.attrs.end() || it->second == spec.default_value) continue;
+    if (std::ranges::none_of(row.attrs, [&](const AttrMap& map) { return map.octet == spec.name; }))
+      fail("{}: Paddle's {} has no {}", describe(graph, node), row.paddle, spec.name);
+  }
+}
+
+}  // namespace
+
 NewOp write_node(const Graph& graph, const Node& node) {
   const OpMap* row = row_to_write(node.op);
   if (!row) fail("{}: a Paddle file has no way to say this op", describe(graph, node));
+  need_words(graph, node, *row);
   NewOp op;
   op.type = row->paddle;
   op.inputs = fill_slots(row->inputs, names_of(graph, node.inputs));

@@ -232,5 +232,20 @@ TEST(ModelIo, ALayoutThatIsNotReadIsAReasonNotACrash) {
               HasSubstr("data_format is NHWC, octet reads NCHW"));
 }
 
+// ONNX's ways that Paddle lacks: a file without them would be another model.
+TEST(ModelIo, RefusesWhatPaddleHasNoWordsFor) {
+  auto error = [](const char* op, const Attrs& attrs) {
+    Builder b;
+    ValueId x = b.input("x", {1, 3, 8, 8});
+    TempDir dir;
+    return error_of([&] { save_model(b.build({b.op(op, {x}, attrs)}), paths_in(dir)); });
+  };
+  EXPECT_THAT(error("resize", {{"coordinates", "half_pixel"}, {"scale", std::vector<double>{0.5, 0.25}}}),
+              HasSubstr("Paddle has no coordinates half_pixel"));
+  EXPECT_THAT(error("layer_norm", {{"centered", false}}), HasSubstr("Paddle's layer_norm has no centered"));
+  const Attrs window = {{"kernel", std::vector<std::int64_t>{3, 3}}, {"auto_pad", "same_lower"}};
+  EXPECT_THAT(error("pool2d", window), HasSubstr("Paddle has no auto_pad same_lower"));
+}
+
 }  // namespace
 }  // namespace octet::paddle
