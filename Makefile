@@ -7,7 +7,7 @@ BUILD = cmake --build -j $(JOBS) --preset
 CONFIGURE = cmake --preset release --log-level=WARNING -DOCTET_LIBTORCH=$$(tools/setup --libtorch)
 TEST_OPTIONS = -DOCTET_PYTHON=$$(tools/setup --python) -DOCTET_ONNX_PYTHON=$$(tools/setup --onnx-python) -DOCTET_FUZZ_BUILD=$(CURDIR)/build/fuzz
 
-.PHONY: help setup build cuda test test-tipc onnx-conformance quickstart read-page bench bench-peers bench-accuracy bench-ocr bench-train bench-infer format lint asan tsan neon fuzz install clean
+.PHONY: help setup build cuda test test-tipc onnx-conformance quickstart quickstart-seg read-page bench bench-peers bench-accuracy bench-ocr bench-train bench-infer format lint asan tsan neon fuzz install clean
 
 help:
 	@sed -n 's/^## //p' $(MAKEFILE_LIST)
@@ -51,6 +51,10 @@ onnx-conformance: setup
 ## make quickstart   trains a network on Fashion-MNIST, exports it, quantizes it and compares the two; some minutes
 quickstart: setup build
 	@tools/quickstart build/release/octet
+
+## make quickstart-seg  trains BiSeNetV2 on made pictures, exports it, quantizes it and compares the two; some minutes
+quickstart-seg: setup build
+	@tools/quickstart_seg build/release/octet
 
 ## make read-page    the real PP-OCR models read a photographed page
 read-page: setup build
