@@ -262,7 +262,7 @@ std::vector<Id> read_captured(JsonReader& in, std::string_view text) {
       in, [] {}, [&] { read_inner_block(in, text, scope); });
   std::erase_if(scope.read, [&](Id id) { return id == kAbsent || scope.defined.contains(id); });
   std::ranges::sort(scope.read);
-  scope.read.erase(std::ranges::unique(scope.read).begin(), scope.read.end());
+  scope.read.erase(std::unique(scope.read.begin(), scope.read.end()), scope.read.end());
   return std::move(scope.read);
 }
 
