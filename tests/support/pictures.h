@@ -110,7 +110,7 @@ inline std::string encode_webp(const Image& image, bool lossless, float quality 
 // `number` in little-endian order.
 inline std::string little_endian(std::int64_t number, int bytes) {
   std::string text;
-  for (int i = 0; i < bytes; ++i) text += static_cast<char>(number >> (8 * i) & 255);
+  for (int i = 0; i < bytes; ++i, number >>= 8) text += static_cast<char>(number & 255);
   return text;
 }
 
