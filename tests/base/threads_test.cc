@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 #include <sched.h>
 #include <stdlib.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <chrono>
@@ -17,6 +19,23 @@
 
 namespace octet {
 namespace {
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // which need all of the address space
+[[noreturn]] void work_with_little_memory() {
+  rlimit limit = {};
+  limit.rlim_cur = limit.rlim_max = std::size_t{2} << 30;
+  setrlimit(RLIMIT_AS, &limit);
+  ThreadPool pool(1000);
+  std::atomic<int> done = 0;
+  pool.parallel_for(100, [&](std::int64_t) { ++done; });
+  _exit(pool.threads() > 1 && pool.threads() < 1000 && done == 100 ? 0 : 1);
+}
+
+// In a process of its own, whose memory does not suffice for the stacks of so many.
+TEST(ThreadPool, MakesDoWithFewerThreads) {
+  EXPECT_EXIT(work_with_little_memory(), ::testing::ExitedWithCode(0), "");
+}
+#endif
 
 TEST(ThreadPool, DoesEachTaskOnce) {
   for (int threads : {1, 2, 5}) {

@@ -318,6 +318,19 @@ TEST(Quantize, SaysWhatIsWrong) {
   EXPECT_THAT(error_of([&] { quantize(twice, batches_of({2, 3, 16, 16})); }), HasSubstr("quantized already"));
 }
 
+TEST(Ptq, WeightsThatAreNoNumbersAreRefused) {
+  for (float bad : {std::nanf(""), INFINITY}) {
+    Graph graph = mixed_network();
+    graph.value(graph.find_value("deep.ww")).constant.mutable_data<float>()[3] = bad;
+    TempDir dir;
+    save_model(graph, dir.path());
+    EXPECT_THAT(error_of([&] {
+                  quantize(Model::load(dir.path()), batches_of({2, 3, 16, 16}));
+                }),
+                HasSubstr("1 of the 72 numbers of deep.ww are NaN or infinite"));
+  }
+}
+
 // The first layer looks for differences in the hundredths between numbers near 6, with few multiplications.
 Graph sensitive_network(bool gives_classes) {
   Builder b;

@@ -54,6 +54,16 @@ TEST(TipcPlan, ChainOfTraining) {
   EXPECT_TRUE(plan.notices.empty());
 }
 
+// Folders of earlier runs are emptied, so no name may lead out of ./log.
+TEST(TipcPlan, NamesStayNames) {
+  for (const std::string name : {"../../x", "a/b", "..", "/x"}) {
+    std::string text = sample_train_config();
+    const std::size_t at = text.find("model_name:") + 11;
+    text.replace(at, text.find('\n', at) - at, name);
+    EXPECT_THAT(error_of(text), HasSubstr("can't be a part of a file's name")) << name;
+  }
+}
+
 TEST(TipcPlan, WholeInferExportsAndInfers) {
   EXPECT_THAT(commands_of(plan_of(sample_train_config(), "whole_infer")),
               ElementsAre("sh export.sh --pretrained=./net.pdparams --save-inference-dir=./output/net_infer/",
