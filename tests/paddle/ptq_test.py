@@ -268,7 +268,7 @@ class BadInputTest(PtqTestCase):
                 process.wait()
                 with self.subTest(signal=number, share=share):
                     files = {file.name for file in self.out.iterdir()} if self.out.exists() else set()
-                    if "__model__" in files:
+                    if {"__model__", ".octet-commit"} & files:  # with the journal the files are there, under other names until someone looks
                         self.assertEqual(octet_side.call("info", self.out).returncode, 0)
                     elif number != signal.SIGKILL:
                         self.assertEqual(files, set())
