@@ -5,10 +5,9 @@
 
 namespace octet::models {
 
-// The network of the zoo for what a config of PaddleSeg calls `type` in its model, and in the backbone of
-// that
-// ("DeepLabV3P", "ResNet50_vd", output_stride 8); `backbone` is empty where the model has none. An Error that
-// says what there is.
+// The network of the zoo that a PaddleSeg config means: the `type` of its model, the type of its backbone
+// (empty where the model has none) and its output stride, such as "DeepLabV3P", "ResNet50_vd", 8. An Error
+// says what there is when there is no such network.
 std::string_view network_of_paddleseg(std::string_view type, std::string_view backbone = {},
                                       std::int64_t output_stride = 8);
 
