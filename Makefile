@@ -7,7 +7,7 @@ BUILD = cmake --build -j $(JOBS) --preset
 CONFIGURE = cmake --preset release --log-level=WARNING -DOCTET_LIBTORCH=$$(tools/setup --libtorch)
 TEST_OPTIONS = -DOCTET_PYTHON=$$(tools/setup --python) -DOCTET_ONNX_PYTHON=$$(tools/setup --onnx-python) -DOCTET_FUZZ_BUILD=$(CURDIR)/build/fuzz
 
-.PHONY: help setup build cuda test test-tipc onnx-conformance quickstart quickstart-seg read-page bench bench-peers bench-accuracy bench-ocr bench-train bench-infer format lint asan tsan neon fuzz install clean
+.PHONY: help setup build cuda test test-tipc test-paddle3 onnx-conformance quickstart quickstart-seg read-page bench bench-peers bench-accuracy bench-ocr bench-train bench-infer format lint asan tsan neon fuzz install clean
 
 help:
 	@sed -n 's/^## //p' $(MAKEFILE_LIST)
@@ -34,7 +34,13 @@ test: setup
 	@cmake --preset fuzz --log-level=WARNING
 	@$(BUILD) release
 	@$(BUILD) fuzz
-	@ctest --test-dir build/release -j $(JOBS) --output-on-failure -LE '^tipc$$'
+	@ctest --test-dir build/release -j $(JOBS) --output-on-failure -LE '^(tipc|releases)$$'
+
+## make test-paddle3  Paddle's new files in Paddle 3.0, 3.1, 3.2 and 3.3 (600 MB to download, then some minutes)
+test-paddle3: setup
+	@$(CONFIGURE) $(TEST_OPTIONS)
+	@$(BUILD) release --target octet_program octet_rewrite_tool
+	@ctest --test-dir build/release --output-on-failure -R '^(paddle_paddle3|paddle3_releases)$$'
 
 ## make test-tipc    the chains of test_tipc as they are written: train, evaluate, export, infer; quantize, infer (ten minutes)
 test-tipc: setup

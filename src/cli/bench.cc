@@ -30,19 +30,24 @@ struct Options {
   std::vector<std::string> inputs;  // as given: [NAME=]SHAPE
   std::optional<int> warmup;
   int runs = 50;
+  int streams = 1;
+  std::optional<int> batch;
   bool int8 = false;                     // each model beside its int8 self
   std::vector<std::string> int8_models;  // in the order of the models; none: they are made
   bool profile = false;
   std::string json;
 };
 
+// The threads of each stream. Streams run at the same time; a stream makes one run after the other.
+using Streams = std::vector<std::unique_ptr<ThreadPool>>;
+
 // One of the models with its inputs, and the times of its runs.
 struct Subject {
   std::string path, precision;
-  std::unique_ptr<Session> session;
+  std::vector<std::unique_ptr<Session>> sessions;  // one per stream; they share the weights
   std::vector<std::string> input_names;
   std::vector<Tensor> inputs;
-  std::vector<double> ms;
+  std::vector<double> ms;       // of a run, or of several streams' runs at the same time
   std::vector<StepTime> steps;  // each with its median time; empty without --profile
   std::int64_t macs = 0;        // multiply-adds of one run
   std::size_t peak_bytes = 0;   // of inputs, outputs and the memory plan
@@ -50,6 +55,7 @@ struct Subject {
 
 struct Summary {
   double min_ms, median_ms, p99_ms, gmacs;  // 10^9 multiply-adds a second, at the least time
+  double images_per_second;                 // at the median time
   double share;                             // of the machine's limit; 0 where that is not known
 };
 
@@ -66,22 +72,26 @@ Tensor random_tensor(DType dtype, const Shape& shape) {
 }
 
 Subject prepare_subject(const std::string& path, const Model& model, const Config& config,
-                        const std::vector<NamedShape>& given, ThreadPool& pool) {
+                        const std::vector<NamedShape>& given, const Options& options,
+                        const Streams& streams) {
   Subject subject;
   subject.path = path;
   subject.precision = model.is_quantized() ? "int8" : "fp32";
   std::vector<TensorInfo> inputs = model.inputs();
   std::vector<Shape> shapes = choose_shapes(path, inputs, given);
   for (std::size_t i = 0; i < inputs.size(); ++i) {
+    if (options.batch && !shapes[i].empty()) shapes[i][0] = *options.batch;
     subject.input_names.push_back(inputs[i].name);
     subject.inputs.push_back(random_tensor(inputs[i].dtype, shapes[i]));
   }
-  subject.session = std::make_unique<Session>(prepare(*model.graph(), execute_options(config)), pool);
+  const std::shared_ptr<const Executable> executable = prepare(*model.graph(), execute_options(config));
+  for (const auto& pool : streams) subject.sessions.push_back(std::make_unique<Session>(executable, *pool));
   std::vector<StepTime> steps;
-  std::vector<Tensor> outputs = subject.session->run(subject.inputs, &steps);
+  std::vector<Tensor> outputs = subject.sessions[0]->run(subject.inputs, &steps);
   for (const auto* tensors : {&subject.inputs, &outputs})
     for (const Tensor& tensor : *tensors) subject.peak_bytes += tensor.size_bytes();
-  subject.peak_bytes += subject.session->arena_bytes();
+  subject.peak_bytes += subject.sessions[0]->arena_bytes();
+  subject.peak_bytes *= streams.size();
   for (const StepTime& step : steps) subject.macs += step.macs;
   return subject;
 }
@@ -98,24 +108,34 @@ void check_names(const std::vector<NamedShape>& given, const std::vector<Subject
   }
 }
 
-double run_ms(Subject& subject) {
+// Each stream runs the model `count` times without waiting for the others; the time of one such run.
+double run_ms(Subject& subject, ThreadPool& drivers, int count = 1) {
   using Clock = std::chrono::steady_clock;
   Clock::time_point start = Clock::now();
-  subject.session->run(subject.inputs);
-  return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
+  drivers.parallel_for(std::ssize(subject.sessions), [&](std::int64_t stream) {
+    Session& session = *subject.sessions[static_cast<std::size_t>(stream)];
+    for (int i = 0; i < count; ++i) session.run(subject.inputs);
+  });
+  return std::chrono::duration<double, std::milli>(Clock::now() - start).count() / count;
 }
 
 // The models take turns, so that whatever else the machine does hits all of them. A turn is several runs, the
 // first of which only warms the caches that the model before has emptied.
 void measure(std::vector<Subject>& subjects, const Options& options) {
   constexpr int kTurns = 10;
+  ThreadPool drivers(options.streams);
   for (Subject& subject : subjects)
-    for (int i = 0; i < options.warmup.value_or(options.int8 ? 10 : 5); ++i) run_ms(subject);
-  int turn = subjects.size() == 1 ? options.runs : (options.runs + kTurns - 1) / kTurns;
+    for (int i = 0; i < options.warmup.value_or(options.int8 ? 10 : 5); ++i) run_ms(subject, drivers);
+  const bool one_turn = subjects.size() == 1 && options.streams == 1;
+  int turn = one_turn ? options.runs : (options.runs + kTurns - 1) / kTurns;
   for (int done = 0; done < options.runs; done += turn) {
+    const int runs = std::min(turn, options.runs - done);
     for (Subject& subject : subjects) {
-      if (subjects.size() > 1) run_ms(subject);
-      for (int i = 0; i < std::min(turn, options.runs - done); ++i) subject.ms.push_back(run_ms(subject));
+      if (!one_turn) run_ms(subject, drivers);
+      if (options.streams > 1)
+        subject.ms.push_back(run_ms(subject, drivers, runs));
+      else
+        for (int i = 0; i < runs; ++i) subject.ms.push_back(run_ms(subject, drivers));
     }
   }
 }
@@ -130,20 +150,27 @@ void measure_steps(Subject& subject, int runs) {
   std::vector<std::vector<double>> ms;
   for (int i = 0; i < runs; ++i) {
     subject.steps.clear();
-    subject.session->run(subject.inputs, &subject.steps);
+    subject.sessions[0]->run(subject.inputs, &subject.steps);
     ms.resize(subject.steps.size());
     for (std::size_t step = 0; step < ms.size(); ++step) ms[step].push_back(subject.steps[step].ms);
   }
   for (std::size_t step = 0; step < ms.size(); ++step) subject.steps[step].ms = median(ms[step]);
 }
 
+std::int64_t batch_of(const Subject& subject) {
+  const Shape& first = subject.inputs.empty() ? Shape() : subject.inputs[0].shape();
+  return first.empty() ? 1 : first[0];
+}
+
 Summary summarize(const Subject& subject, const Roofline& roofline) {
   std::vector<double> ms = subject.ms;
   std::sort(ms.begin(), ms.end());
   auto p99 = static_cast<std::size_t>(std::ceil(0.99 * static_cast<double>(ms.size()))) - 1;
-  double gmacs = static_cast<double>(subject.macs) / (ms.front() * 1e6);
+  const auto streams = static_cast<double>(subject.sessions.size());
+  double gmacs = streams * static_cast<double>(subject.macs) / (ms.front() * 1e6);
   double most = subject.precision == "int8" ? roofline.int8_gmacs : roofline.fp32_gmacs;
-  return {ms.front(), median(ms), ms[p99], gmacs, most > 0 ? gmacs / most : 0};
+  double images = 1000 * streams * static_cast<double>(batch_of(subject)) / median(ms);
+  return {ms.front(), median(ms), ms[p99], gmacs, images, most > 0 ? gmacs / most : 0};
 }
 
 std::string input_text(const Subject& subject) {
@@ -158,17 +185,17 @@ std::string percent(double share) {
 
 void print_table(const std::vector<Subject>& subjects, const Roofline& roofline) {
   const bool has_ratio = subjects.size() > 1;
-  say("| model | precision | input | min ms | median ms | p99 ms | GMAC | GMAC/s | of the limit | peak "
-      "memory |{}\n",
+  say("| model | precision | input | min ms | median ms | p99 ms | images/s | GMAC | GMAC/s | of the limit "
+      "| peak memory |{}\n",
       has_ratio ? " first / this |" : "");
-  say("|---|---|---|--:|--:|--:|--:|--:|--:|--:|{}\n", has_ratio ? "--:|" : "");
+  say("|---|---|---|--:|--:|--:|--:|--:|--:|--:|--:|{}\n", has_ratio ? "--:|" : "");
   const double first_ms = summarize(subjects.front(), roofline).min_ms;
   for (const Subject& subject : subjects) {
     Summary s = summarize(subject, roofline);
-    say("| {} | {} | {} | {:.3f} | {:.3f} | {:.3f} | {:.4f} | {:.1f} | {} | {} |{}\n",
+    say("| {} | {} | {} | {:.3f} | {:.3f} | {:.3f} | {:.1f} | {:.4f} | {:.1f} | {} | {} |{}\n",
         printable(subject.path), subject.precision, input_text(subject), s.min_ms, s.median_ms, s.p99_ms,
-        1e-9 * static_cast<double>(subject.macs), s.gmacs, percent(s.share), format_bytes(subject.peak_bytes),
-        has_ratio ? fmt::format(" {:.2f} |", first_ms / s.min_ms) : "");
+        s.images_per_second, 1e-9 * static_cast<double>(subject.macs), s.gmacs, percent(s.share),
+        format_bytes(subject.peak_bytes), has_ratio ? fmt::format(" {:.2f} |", first_ms / s.min_ms) : "");
   }
 }
 
@@ -216,25 +243,26 @@ void print_profile(const Subject& subject) {
 }
 
 void write_json(const std::string& file, const std::vector<Subject>& subjects, const Roofline& roofline,
-                const Config& config) {
+                const Config& config, int runs) {
   using Json = nlohmann::ordered_json;
   Json list = Json::array();
   for (const Subject& subject : subjects) {
     Summary s = summarize(subject, roofline);
     Json shapes = Json::array();
     for (const Tensor& input : subject.inputs) shapes.push_back(input.shape());
-    const Shape& first = subject.inputs.empty() ? Shape() : subject.inputs[0].shape();
     Json json = {{"model", subject.path},
                  {"precision", subject.precision},
                  {"threads", config.cpu_math_library_num_threads()},
-                 {"batch", first.empty() ? 1 : first[0]},
+                 {"streams", subject.sessions.size()},
+                 {"batch", batch_of(subject)},
                  {"min_ms", s.min_ms},
                  {"median_ms", s.median_ms},
                  {"p99_ms", s.p99_ms},
+                 {"images_per_second", s.images_per_second},
                  {"gmacs", s.gmacs},
                  {"peak_bytes", subject.peak_bytes},
                  {"isa", config.isa()},
-                 {"runs", subject.ms.size()},
+                 {"runs", runs},
                  {"inputs", shapes},
                  {"macs", subject.macs},
                  {"share_of_limit", s.share}};
@@ -306,40 +334,41 @@ void write_pairs(const std::string& file, const std::vector<Subject>& subjects, 
 // The model and its int8 self, one after the other, with their times. Large models don't all have room beside
 // each other.
 std::vector<Subject> measure_pair(std::size_t number, const Options& options, const Config& config,
-                                  const std::vector<NamedShape>& given, ThreadPool& pool) {
+                                  const std::vector<NamedShape>& given, const Streams& streams) {
   const std::string& path = options.models[number];
   const Model model = named_model(path, options.files.files);
   if (model.is_quantized())
     fail("{}: it is int8 already; give it as --int8-model, and its float model as --model", path);
   const bool is_made = options.int8_models.empty();
   const std::string other = is_made ? path + " (int8)" : options.int8_models[number];
-  const Model int8 = is_made ? hasty_int8(model, pool.threads()) : Model::load(other);
+  const Model int8 = is_made ? hasty_int8(model, streams[0]->threads()) : Model::load(other);
   if (!int8.is_quantized()) fail("{}: it is no int8 model", other);
   std::vector<Subject> subjects;
-  subjects.push_back(prepare_subject(path, model, config, given, pool));
-  subjects.push_back(prepare_subject(other, int8, config, given, pool));
+  subjects.push_back(prepare_subject(path, model, config, given, options, streams));
+  subjects.push_back(prepare_subject(other, int8, config, given, options, streams));
   check_names(given, subjects);
   measure(subjects, options);
   for (Subject& subject : subjects) {
     if (options.profile) measure_steps(subject, options.runs);
-    subject.session.reset();
+    subject.sessions.clear();
   }
   return subjects;
 }
 
 std::vector<Subject> measure_pairs(const Options& options, const Config& config,
-                                   const std::vector<NamedShape>& given, ThreadPool& pool) {
+                                   const std::vector<NamedShape>& given, const Streams& streams) {
   std::vector<Subject> subjects;
   for (std::size_t i = 0; i < options.models.size(); ++i)
-    std::ranges::move(measure_pair(i, options, config, given, pool), std::back_inserter(subjects));
+    std::ranges::move(measure_pair(i, options, config, given, streams), std::back_inserter(subjects));
   return subjects;
 }
 
 std::vector<Subject> measure_models(const Options& options, const Config& config,
-                                    const std::vector<NamedShape>& given, ThreadPool& pool) {
+                                    const std::vector<NamedShape>& given, const Streams& streams) {
   std::vector<Subject> subjects;
   for (const std::string& path : options.models)
-    subjects.push_back(prepare_subject(path, named_model(path, options.files.files), config, given, pool));
+    subjects.push_back(
+        prepare_subject(path, named_model(path, options.files.files), config, given, options, streams));
   check_names(given, subjects);
   measure(subjects, options);
   for (Subject& subject : subjects)
@@ -352,15 +381,23 @@ int bench(const Options& options) {
   int threads = config.cpu_math_library_num_threads();
   std::vector<NamedShape> given;
   for (const std::string& word : options.inputs) given.push_back(parse_shape(word));
-  ThreadPool pool(threads);
+  if (options.streams > threads)
+    fail("--streams {}: more than the {} thread{}; each stream needs one (see --threads)", options.streams,
+         threads, threads == 1 ? "" : "s");
+  if (options.streams > 1 && (options.int8 || options.profile))
+    fail("--streams measures throughput; --int8 and --profile are about single runs");
+  Streams streams;
+  for (int i = 0; i < options.streams; ++i)
+    streams.push_back(std::make_unique<ThreadPool>((threads + i) / options.streams));
   const std::size_t made = options.int8_models.size();
   if (made > 0 && (!options.int8 || made != options.models.size()))
     fail("--int8-model: {} of them; with --int8 there is one for each --model, or none", made);
   const Roofline roofline = measure_roofline(threads);
-  const std::vector<Subject> subjects = options.int8 ? measure_pairs(options, config, given, pool)
-                                                     : measure_models(options, config, given, pool);
-  say("octet {}, {}, isa {}, {} thread{}, {} runs\n", version(), cpu_info().model, config.isa(), threads,
-      threads == 1 ? "" : "s", options.runs);
+  const std::vector<Subject> subjects = options.int8 ? measure_pairs(options, config, given, streams)
+                                                     : measure_models(options, config, given, streams);
+  say("octet {}, {}, isa {}, {} thread{}, {}{} runs\n", version(), cpu_info().model, config.isa(), threads,
+      threads == 1 ? "" : "s", options.streams > 1 ? fmt::format("{} streams, ", options.streams) : "",
+      options.runs);
   if (roofline.fp32_gmacs > 0)
     say("limit of this machine: {:.1f} GMAC/s in fp32, {:.1f} GMAC/s in int8\n", roofline.fp32_gmacs,
         roofline.int8_gmacs);
@@ -375,7 +412,7 @@ int bench(const Options& options) {
   if (options.int8)
     write_pairs(options.json, subjects, config);
   else
-    write_json(options.json, subjects, roofline, config);
+    write_json(options.json, subjects, roofline, config, options.runs);
   return 0;
 }
 
@@ -408,6 +445,11 @@ std::function<int()> declare_bench(Args& args) {
   args.add("warmup", &options->warmup, {0, 1'000'000}, "runs before timing starts").default_text =
       "5; with --int8: 10";
   args.add("runs", &options->runs, {1, 1'000'000}, "timed runs of each model");
+  args.add(
+      "streams", &options->streams, {1, 1024},
+      "so many runs at the same time, each with its share of the threads: what a server reaches. Weights are "
+      "shared");
+  args.add("batch", &options->batch, {1, 65536}, "pictures per run: the first dimension of the inputs");
   args.add("profile", &options->profile, "also a table of the layers: kernel, time, share, GMAC/s");
   args.add("json", &options->json, "FILE", "also write the results to FILE");
   add_runtime_flags(args, &options->runtime);
@@ -420,6 +462,7 @@ std::function<int()> declare_bench(Args& args) {
   args.example("octet bench --model float_model --model int8_model --threads 1 --runs 200 --json times.json");
   args.example("octet bench --model bisenetv2 unet --input 1x3x512x1024 --int8 --threads 1");
   args.example("octet bench --model det --input 1x3x640x640 --profile");
+  args.example("octet bench --model int8_model --streams 2 --batch 8");
   return [options] { return bench(*options); };
 }
 

@@ -20,9 +20,7 @@ const SaveOptions kUsual = {.model_file = "inference.pdmodel", .weights_file = "
 struct Options {
   ModelFlags model;
   std::string output;
-  std::string format = SaveOptions().format;
-  OnnxFlags onnx;
-  std::string model_name = kUsual.model_file, params_name = kUsual.weights_file;
+  SaveOptions save = kUsual;
 };
 
 void report(const fs::path& path) {
@@ -63,10 +61,8 @@ bool copy_deploy_yaml(AtomicFiles& files, const ModelPaths& from, const ModelPat
 }
 
 int convert(Options options) {
-  take_file_name(&options.output, &options.format, &options.model_name);
-  SaveOptions save = saved_files(options.format, options.model_name, options.params_name, kUsual);
-  save.opset = options.onnx.opset;
-  save.target = options.onnx.target;
+  take_file_name(&options.output, &options.save);
+  const SaveOptions save = saved_files(options.save, kUsual);
   ModelPaths from = find_model(options.model.path, options.model.files);
   fs::path directory = options.output;
   // Over its own files too: they are replaced whole, while the old ones stay mapped.
@@ -92,10 +88,9 @@ std::function<int()> declare_convert(Args& args) {
   args.add("output", &options->output, "DIR_OR_FILE",
            "the directory to write to, made if need be; or an ONNX file, whose name ends in .onnx")
       .required = true;
-  add_format_flag(args, &options->format);
-  add_onnx_flags(args, &options->onnx);
-  args.add("save-model-filename", &options->model_name, "NAME", "the program's file");
-  args.add("save-params-filename", &options->params_name, "NAME", "the parameters' file");
+  add_format_flags(args, &options->save);
+  args.add("save-model-filename", &options->save.model_file, "NAME", "the program's file");
+  args.add("save-params-filename", &options->save.weights_file, "NAME", "the parameters' file");
   args.note(
       "What octet does not change is written as it was read, byte for byte, including ops it doesn't know. A "
       "deploy.yaml beside the model goes along. Files appear whole or not at all.");

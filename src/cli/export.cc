@@ -33,7 +33,7 @@ struct Options {
   std::optional<int> num_classes;
   double width = 1.0;
   std::string output;
-  std::string format = SaveOptions().format;
+  SaveOptions save;
   std::string model_name;  // empty: "inference", of segmentation "model"
   int img_size = 224;
   bool no_softmax = false;
@@ -94,23 +94,27 @@ struct Exported {
 };
 
 void save(const Exported& model, const Options& options) {
-  const fs::path directory = options.output;
-  const Format& format = find_format(options.format);
+  SaveOptions save = options.save;
+  std::string output = options.output;
+  take_file_name(&output, &save);
+  const fs::path directory = output;
+  const Format& format = find_format(save.format);
   const auto named = [&](std::string_view usual) {
     const std::string name = !options.model_name.empty() ? options.model_name
                              : options.config            ? "model"
                                                          : "inference";
     return name + fs::path(usual).extension().string();
   };
-  const std::string program = named(format.model_file);
-  const std::string params = format.weights_file.empty() ? "" : named(format.weights_file);
+  if (save.model_file.empty()) save.model_file = named(format.model_file);
+  if (!format.weights_file.empty()) save.weights_file = named(format.weights_file);
+  save = saved_files(save, {});
   make_directory(directory);
   AtomicFiles files;
-  add_model(files, model.graph, directory, {options.format, program, params});
-  files.add(directory / "deploy.yaml",
-            write_deploy_yaml(model.transforms, program, params, model.class_names, model.form));
+  add_model(files, model.graph, directory, save);
+  files.add(directory / "deploy.yaml", write_deploy_yaml(model.transforms, save.model_file, save.weights_file,
+                                                         model.class_names, model.form));
   files.commit();
-  for (const std::string& name : {program, params, std::string("deploy.yaml")})
+  for (const std::string& name : {save.model_file, save.weights_file, std::string("deploy.yaml")})
     if (!name.empty())
       say("wrote {} ({})\n", printable((directory / name).string()),
           format_bytes(fs::file_size(directory / name)));
@@ -193,10 +197,11 @@ std::function<int()> declare_export(Args& args) {
   args.add("width", &options->width, "the channel multiplier it was trained with");
   args.group("Output");
   Flag& output =
-      args.add("save-inference-dir", &options->output, "DIR", "the directory to write to; made if need be");
+      args.add("save-inference-dir", &options->output, "DIR_OR_FILE",
+               "the directory to write to, made if need be; or an ONNX file, whose name ends in .onnx");
   output.aliases = {"save-dir"};
   output.default_text = "with --config: ./output";
-  add_format_flag(args, &options->format);
+  add_format_flags(args, &options->save);
   args.add("model-name", &options->model_name, "inference|model", "what the files are called").default_text =
       "inference; with --config: model";
   args.add("img-size", &options->img_size, {1, kMaxPictureSide}, "height and width of a classifier's input");

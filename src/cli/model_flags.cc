@@ -74,38 +74,39 @@ void add_shape_flag(Args& args, ModelFlags* flags) {
   };
 }
 
-void add_onnx_flags(Args& args, OnnxFlags* flags) {
-  args.add("opset", &flags->opset, {0, 99}, "ONNX: the opset, 13 to 21; 0: as it was read, else 17");
-  args.add("target", &flags->target, "cpu|tensorrt|common",
-           "ONNX: the runtimes that a quantized model is for; common: what all of them take");
-}
-
-void take_file_name(std::string* output, std::string* format, std::string* model) {
-  const std::filesystem::path path(*output);
-  if (path.extension() != ".onnx") return;
-  if (*format == SaveOptions().format) *format = "onnx";
-  if (*format != "onnx") fail("--format {}: {} is the name of an ONNX model", *format, *output);
-  *model = path.filename().string();
-  *output = path.has_parent_path() ? path.parent_path().string() : ".";
-}
-
-Flag& add_format_flag(Args& args, std::string* format) {
+void add_format_flags(Args& args, SaveOptions* save) {
   std::vector<std::string_view> names, files;
   for (const Format& row : formats()) {
     names.push_back(row.name);
     files.push_back(row.model_file);
   }
-  return args.add("format", format, fmt::format("{}", fmt::join(names, "|")),
-                  fmt::format("the kind of files to write, in this order: {}", fmt::join(files, ", ")));
+  args.add("format", &save->format, fmt::format("{}", fmt::join(names, "|")),
+           fmt::format("the kind of files to write, in this order: {}", fmt::join(files, ", ")))
+      .path = "save_format";
+  args.add("opset", &save->opset, {0, 99}, "ONNX: the opset, 13 to 21; 0: as it was read, else 17").path =
+      "opset";
+  args.add("target", &save->target, "cpu|tensorrt|common",
+           "ONNX: the runtimes that a quantized model is for; common: what all of them take")
+      .path = "target";
 }
 
-SaveOptions saved_files(const std::string& format, const std::string& model, const std::string& params,
-                        const SaveOptions& usual) {
-  const Format& row = find_format(format);
-  SaveOptions save{format, model, params};
+void take_file_name(std::string* output, SaveOptions* save) {
+  const std::filesystem::path path(*output);
+  if (path.extension() != ".onnx") return;
+  if (save->format == SaveOptions().format) save->format = "onnx";
+  if (save->format != "onnx") fail("--format {}: {} is the name of an ONNX model", save->format, *output);
+  save->model_file = path.filename().string();
+  *output = path.has_parent_path() ? path.parent_path().string() : ".";
+}
+
+SaveOptions saved_files(const SaveOptions& wanted, const SaveOptions& usual) {
+  const Format& row = find_format(wanted.format);
+  SaveOptions save = wanted;
+  if (save.model_file.empty()) save.model_file = usual.model_file;
+  if (save.weights_file.empty()) save.weights_file = usual.weights_file;
   if (row.name != SaveOptions().format) {
-    if (model == usual.model_file) save.model_file = row.model_file;
-    if (params == usual.weights_file) save.weights_file = row.weights_file;
+    if (save.model_file == usual.model_file) save.model_file = row.model_file;
+    if (save.weights_file == usual.weights_file) save.weights_file = row.weights_file;
     const std::filesystem::path ending = std::filesystem::path(row.model_file).extension();
     if (std::filesystem::path(save.model_file).extension() != ending)
       fail("--save-model-filename: '{}' does not end in {}, by which these files are known", save.model_file,

@@ -26,22 +26,16 @@ void add_model_flags(Args& args, ModelFlags* flags, const std::string& name = "m
 void add_shape_flag(Args& args, ModelFlags* flags);
 void take_shapes(Flag& flag, ModelFlags* flags, bool also = false);
 
-// `--opset` and `--target`, of ONNX.
-struct OnnxFlags {
-  int opset = 0;
-  std::string target = "cpu";
-};
-void add_onnx_flags(Args& args, OnnxFlags* flags);
+// `--format`, and of ONNX `--opset` and `--target`: as what a model is saved. Commands with recipes have them
+// there as save_format, opset and target.
+void add_format_flags(Args& args, SaveOptions* save);
 // An output that is the name of an ONNX file becomes the directory that it is in.
-void take_file_name(std::string* output, std::string* format, std::string* model);
+void take_file_name(std::string* output, SaveOptions* save);
 
-// `--format`: as which files the model is saved.
-Flag& add_format_flag(Args& args, std::string* format);
-// The files of a model that is to be saved: `usual` (Paddle's names, unless the user gave others) or, for
-// another format, those that it usually has. An Error when the names are paths, the same, taken by what is
-// written beside them, or not such that the format's programs find them.
-SaveOptions saved_files(const std::string& format, const std::string& model, const std::string& params,
-                        const SaveOptions& usual);
+// The same with its files' names: `usual` (Paddle's, where the user gave no others) or, for another format,
+// those that it usually has. An Error when the names are paths, the same, taken by what is written beside
+// them, or not such that the format's programs find them.
+SaveOptions saved_files(const SaveOptions& wanted, const SaveOptions& usual);
 
 struct RuntimeFlags {
   std::optional<int> threads;

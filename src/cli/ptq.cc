@@ -34,9 +34,7 @@ const SaveOptions kUsualOfSegmentation = {.model_file = "model.pdmodel", .weight
 struct Options {
   ModelFlags model;
   std::string output;
-  std::string format = SaveOptions().format;
-  OnnxFlags onnx;
-  std::string model_name, params_name;  // empty: the usual ones
+  SaveOptions save;  // names that are empty: the usual ones
   std::string data_dir;
   int batch_size = 10, batch_num = 10, seed = 0;
   std::optional<int> given_batch_size, given_batch_num;
@@ -310,12 +308,8 @@ int run(Options& options) {
   mallopt(M_MMAP_THRESHOLD, 4 << 20);
   if (options.output.empty()) fail("--output_dir is missing: where should the int8 model go?");
   const SaveOptions& usual = options.config ? kUsualOfSegmentation : kUsual;
-  if (options.model_name.empty()) options.model_name = usual.model_file;
-  if (options.params_name.empty()) options.params_name = usual.weights_file;
-  take_file_name(&options.output, &options.format, &options.model_name);
-  SaveOptions save = saved_files(options.format, options.model_name, options.params_name, usual);
-  save.opset = options.onnx.opset;
-  save.target = options.onnx.target;
+  take_file_name(&options.output, &options.save);
+  const SaveOptions save = saved_files(options.save, usual);
   // Pictures of different sizes share no batch, and those of segmentation are large.
   options.batch_size = options.given_batch_size.value_or(options.config ? 1 : options.batch_size);
   options.batch_num = options.given_batch_num.value_or(options.config ? 100 : options.batch_num);
@@ -450,13 +444,13 @@ std::function<int()> declare_ptq(Args& args) {
   add_segmentation_config(args, &options->config);
   add_shape_flag(args, &options->model);
   args.group("Output");
-  args.add("output-dir", &options->output, "DIR", "where the int8 model goes").aliases = {
-      "quantize-model-path"};
-  add_format_flag(args, &options->format);
-  add_onnx_flags(args, &options->onnx);
-  args.add("save-model-filename", &options->model_name, "NAME", "file name of its program").default_text =
-      "__model__; with --config: model.pdmodel";
-  args.add("save-params-filename", &options->params_name, "NAME", "file name of its parameters")
+  args.add("output-dir", &options->output, "DIR_OR_FILE",
+           "the directory where the int8 model goes, or an ONNX file, whose name ends in .onnx")
+      .aliases = {"quantize-model-path"};
+  add_format_flags(args, &options->save);
+  args.add("save-model-filename", &options->save.model_file, "NAME", "file name of its program")
+      .default_text = "__model__; with --config: model.pdmodel";
+  args.add("save-params-filename", &options->save.weights_file, "NAME", "file name of its parameters")
       .default_text = "__params__; with --config: model.pdiparams";
   args.add(
       "onnx-format", &q.onnx_format,

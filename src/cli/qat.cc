@@ -23,10 +23,12 @@ QatFlags::QatFlags() {
 
 train::DistillOptions options_of(const QatFlags& flags) {
   train::DistillOptions distill = flags.distill;
-  const train::DistillOptions usual;
-  const SaveOptions save =
-      saved_files(distill.save_format, distill.save_model_filename, distill.save_params_filename,
-                  {.model_file = usual.save_model_filename, .weights_file = usual.save_params_filename});
+  SaveOptions save = flags.save;
+  take_file_name(&distill.output_dir, &save);
+  save = saved_files(save, QatFlags().save);
+  distill.save_format = save.format;
+  distill.save_opset = save.opset;
+  distill.save_target = save.target;
   distill.save_model_filename = save.model_file;
   distill.save_params_filename = save.weights_file;
   distill.model = flags.model.path;
@@ -93,15 +95,17 @@ void add_qat_flags(Args& args, QatFlags* flags) {
   args.group("Quantization");
   add_quant_flags(args, &flags->quant);
   args.group("Output");
-  Flag& output = args.add("output-dir", &distill.output_dir, "DIR", "where the quantized model goes");
+  Flag& output = args.add("output-dir", &distill.output_dir, "DIR_OR_FILE",
+                          "the directory where the quantized model goes, or an ONNX file, whose name ends in "
+                          ".onnx");
   output.aliases = {"quantize-model-path"};
   output.required = true;
   output.path = "output_dir";
-  add_format_flag(args, &distill.save_format).path = "save_format";
-  args.add("save-model-filename", &distill.save_model_filename, "NAME", "file name of its program").path =
+  add_format_flags(args, &flags->save);
+  args.add("save-model-filename", &flags->save.model_file, "NAME", "file name of its program").path =
       "save_model_filename";
-  args.add("save-params-filename", &distill.save_params_filename, "NAME", "file name of its parameters")
-      .path = "save_params_filename";
+  args.add("save-params-filename", &flags->save.weights_file, "NAME", "file name of its parameters").path =
+      "save_params_filename";
   args.add("onnx-format", &distill.onnx_format,
            "the newer generation of Paddle's quantized files, with true int8 weights; False: the older")
       .path = "onnx_format";

@@ -67,22 +67,33 @@ void fuse_residual(Graph& graph) {
         maker[static_cast<std::size_t>(id)] = &graph.nodes[i];
         order[static_cast<std::size_t>(id)] = static_cast<int>(i);
       }
-  for (Node& add : graph.nodes) {
+  auto order_of = [&](ValueId id) { return order[static_cast<std::size_t>(id)]; };
+  for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
+    Node& add = graph.nodes[i];
     if (add.op != "add" || !is_open(add) || add.inputs[0] == add.inputs[1]) continue;
-    // The later of both takes the earlier one as its residual, so that it is there in time.
-    bool second =
-        order[static_cast<std::size_t>(add.inputs[1])] > order[static_cast<std::size_t>(add.inputs[0])];
-    ValueId sum = add.inputs[second ? 1 : 0], other = add.inputs[second ? 0 : 1];
-    Node* layer = maker[static_cast<std::size_t>(sum)];
-    if (!layer || !is_product(*layer) || !is_open(*layer) || !uses.only_for_one(sum)) continue;
-    if (input_of(*layer, "residual") != kNoValue || graph.value(other).dtype != DType::kFloat32) continue;
-    if (!same_shape(sum, other)) continue;
+    auto can_take = [&](ValueId sum, ValueId other) {
+      const Node* layer = maker[static_cast<std::size_t>(sum)];
+      return layer && is_product(*layer) && is_open(*layer) && uses.only_for_one(sum) &&
+             input_of(*layer, "residual") == kNoValue && graph.value(other).dtype == DType::kFloat32 &&
+             same_shape(sum, other);
+    };
+    // The later of both takes the earlier one as its residual, if it can: that one is there in time.
+    ValueId sum = add.inputs[0], other = add.inputs[1];
+    if (order_of(other) > order_of(sum)) std::swap(sum, other);
+    const bool later = can_take(sum, other);
+    if (!later) std::swap(sum, other);
+    if (!later && !can_take(sum, other)) continue;
+    Node *layer = maker[static_cast<std::size_t>(sum)], *addition = &add;
+    if (!later) {  // the earlier one moves behind its residual: nobody but the addition reads it
+      std::swap(*layer, *addition);
+      std::swap(layer, addition);
+    }
     set_input(*layer, "residual", other);
     use_integers(graph, maker, *layer);
-    ValueId result = add.outputs[0];
-    take_over(*layer, add);
+    ValueId result = addition->outputs[0];
+    take_over(*layer, *addition);
     maker[static_cast<std::size_t>(result)] = layer;
-    order[static_cast<std::size_t>(result)] = order[static_cast<std::size_t>(sum)];
+    order[static_cast<std::size_t>(result)] = static_cast<int>(layer - graph.nodes.data());
   }
   remove_taken_over(graph);
 }

@@ -214,13 +214,18 @@ class Distiller {
     make_directory(folder);
     AtomicFiles files;
     add_model(files, graph, folder,
-              {options_.save_format, options_.save_model_filename, options_.save_params_filename});
+              {.format = options_.save_format,
+               .model_file = options_.save_model_filename,
+               .weights_file = options_.save_params_filename,
+               .opset = options_.save_opset,
+               .target = options_.save_target});
     files.add(folder / "deploy.yaml",
               write_deploy_yaml(options_.transforms, options_.save_model_filename,
                                 options_.save_params_filename, load_class_names(options_.model)));
     files.commit();
-    reporter_.line(fmt::format("wrote {} and {}", (folder / options_.save_model_filename).string(),
-                               options_.save_params_filename));
+    const std::string& params = options_.save_params_filename;
+    reporter_.line(fmt::format("wrote {}{}", (folder / options_.save_model_filename).string(),
+                               params.empty() ? "" : " and " + params));
   }
 
   const DistillOptions& options_;

@@ -170,7 +170,8 @@ struct DistillOptions {
   std::string model;  // a folder or a file
   std::string model_filename, params_filename;
   std::string data_dir, output_dir;
-  std::string save_format = "paddle";
+  std::string save_format = "paddle", save_target = "cpu";
+  int save_opset = 0;
   std::string save_model_filename = "__model__", save_params_filename = "__params__";
   bool onnx_format = true;
   Transforms transforms = {};

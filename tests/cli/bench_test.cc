@@ -39,6 +39,31 @@ TEST(BenchCommand, SeveralModelsInOneTable) {
   EXPECT_THAT(result.out, HasSubstr("\n| scores | fp32 | 1x3x224x224 | "));
 }
 
+TEST(BenchCommand, StreamsRunAtTheSameTime) {
+  TempDir dir;
+  save_convolution(dir / "float", false);
+  const std::vector<std::string> words = {"--model", "float", "--input", "1x3x10x12", "--batch", "3"};
+  auto with = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), words.begin(), words.end());
+    return bench_in(dir, more);
+  };
+  ProgramResult result = with({"--threads", "2", "--streams", "2", "--json", "b.json"});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.out, HasSubstr("2 threads, 2 streams, 4 runs\n"));
+  const Json json = Json::parse(read_file(dir / "b.json"))[0];
+  EXPECT_EQ(json["streams"], 2);
+  EXPECT_EQ(json["batch"], 3);
+  EXPECT_EQ(json["runs"], 4);
+  EXPECT_NEAR(json["images_per_second"].get<double>() * json["median_ms"].get<double>(), 2 * 3 * 1000, 1e-6);
+
+  result = with({"--streams", "2"});
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_THAT(result.err, HasSubstr("--streams 2: more than the 1 thread;"));
+  result = with({"--threads", "2", "--streams", "2", "--profile"});
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_THAT(result.err, HasSubstr("--streams measures throughput"));
+}
+
 TEST(BenchCommand, JsonHasTheNumbers) {
   TempDir dir;
   save_convolution(dir / "float", false);

@@ -44,6 +44,22 @@ TEST(ExportCommand, WritesAnInferenceModel) {
   EXPECT_THAT(run_octet({"info", "out/model.pdmodel", "--graph"}, box.path()).out, Not(HasSubstr("softmax")));
 }
 
+TEST(ExportCommand, WritesOnnxInTheOpsetThatWasAskedFor) {
+  Sandbox box;
+  const std::string opset_18("\x42\x04\x0a\x00\x10\x12", 6);
+  ProgramResult result = run_export(box, {"--pretrained", "checkpoint", "--format", "onnx", "--opset", "18"});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(read_file(box / "out/inference.onnx"), HasSubstr(opset_18));
+  EXPECT_THAT(read_file(box / "out/deploy.yaml"), HasSubstr("model: inference.onnx"));
+
+  result = run_octet({"export", "--width", "0.25", "--img-size", "32", "--pretrained", "checkpoint",
+                      "--save_inference_dir", "other/net.onnx"},
+                     box.path());
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(read_file(box / "other/net.onnx"), Not(HasSubstr(opset_18)));
+  EXPECT_THAT(run_octet({"info", "other/net.onnx", "--graph"}, box.path()).out, HasSubstr("softmax"));
+}
+
 TEST(ExportCommand, WritesThePreprocessing) {
   Sandbox box;
   EXPECT_EQ(run_export(box, {"--pretrained", "checkpoint"}).exit_code, 0);

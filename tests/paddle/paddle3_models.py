@@ -1,6 +1,7 @@
 """Paddle 3's files, made by Paddle itself in a child process: exports of networks, and translations of the older files.
 
     paddle3_models.py export OUT_DIR NAME...       a folder for each network, by paddle.jit.save
+    paddle3_models.py static OUT_DIR NAME...       the same, built as a static program, by save_inference_model
     paddle3_models.py translate OUT_DIR FOLDER...  each of these older models, by load_inference_model and save_inference_model
 """
 
@@ -11,6 +12,8 @@ import sys
 
 import numpy as np
 
+import weights
+
 HERE = pathlib.Path(__file__).resolve().parent
 
 
@@ -18,10 +21,22 @@ def vision(name):
     def build(paddle):
         net = getattr(paddle.vision.models, name)(pretrained=False)
         rng = np.random.default_rng(1)
-        for layer in net.sublayers():
+        for layer in net.sublayers() if paddle.in_dynamic_mode() else ():
             if isinstance(layer, paddle.nn.BatchNorm2D):
                 layer.weight.set_value(rng.uniform(0.8, 1.2, layer.weight.shape).astype(np.float32))
                 layer.bias.set_value(rng.normal(0, 0.1, layer.bias.shape).astype(np.float32))
+        return net, [[None, 3, None, None]]
+
+    return build
+
+
+def segmentation(make):
+    def build(paddle):
+        from paddleseg import models
+
+        net = make(models)
+        if paddle.in_dynamic_mode():
+            weights.randomize(net, 3)
         return net, [[None, 3, None, None]]
 
     return build
@@ -99,7 +114,13 @@ def branching(paddle):
     return Branching(), [[None, 6]]
 
 
-NETWORKS = {name: vision(name) for name in ("mobilenet_v1", "mobilenet_v2", "mobilenet_v3_small", "resnet18")}
+NETWORKS = {name: vision(name) for name in ("mobilenet_v1", "mobilenet_v2", "mobilenet_v3_small", "mobilenet_v3_large", "resnet18", "resnet50")}
+NETWORKS |= {
+    "bisenetv2": segmentation(lambda models: models.BiSeNetV2(7)),
+    "pp_liteseg": segmentation(lambda models: models.PPLiteSeg(7, models.STDC1())),
+    "deeplabv3p": segmentation(lambda models: models.DeepLabV3P(7, models.ResNet50_vd())),
+}
+STATIC = list(NETWORKS)  # what can be built without a layer that is traced
 NETWORKS |= {"every_op": every_op, "recurrent": recurrent, "branching": branching}
 
 
@@ -111,6 +132,23 @@ def export(name, folder):
     net.eval()
     specs = [paddle.static.InputSpec(shape, "float32", f"x{i}" if i else "x") for i, shape in enumerate(shapes)]
     paddle.jit.save(paddle.jit.to_static(net, full_graph=True), str(folder / "inference"), input_spec=specs)
+
+
+def export_static(name, folder):
+    import paddle
+
+    paddle.enable_static()
+    paddle.seed(5)
+    program, startup = paddle.static.Program(), paddle.static.Program()
+    executor = paddle.static.Executor(paddle.CPUPlace())
+    folder.mkdir(parents=True)
+    with paddle.static.scope_guard(paddle.static.Scope()), paddle.static.program_guard(program, startup):
+        net, shapes = NETWORKS[name](paddle)
+        net.eval()
+        inputs = [paddle.static.data(f"x{i}" if i else "x", shape, "float32") for i, shape in enumerate(shapes)]
+        outputs = net(*inputs)
+        executor.run(startup)
+        paddle.static.save_inference_model(str(folder / "inference"), inputs, outputs, executor, program=program)
 
 
 def translate(model, folder):
@@ -142,6 +180,8 @@ def main():
         folder = pathlib.Path(out_dir) / pathlib.Path(source).name
         if kind == "export":
             export(source, folder)
+        elif kind == "static":
+            export_static(source, folder)
         else:
             translate(pathlib.Path(source), folder)
 

@@ -25,9 +25,7 @@ CARRIED = ("recurrent", "branching")  # with ops that octet does not compute
 FLOAT = [name for name in (*float_models.MODELS, *op_models.MODELS) if name != "op_quantize"]
 # Equal ops are merged by Paddle's predictor, which then finds only one of their outputs.
 MERGED = ("op_activation",)
-# Paddle does not translate the oldest resizing ops. octet does not read two things that no export has: statistics
-# of a batch norm that another one reads from its outputs, and lists of which single items are taken.
-NOT_TRANSLATED = ("op_resize", "op_normalise", "op_shapes")
+NOT_TRANSLATED = ("op_resize",)  # Paddle does not translate the oldest resizing ops
 TRANSLATED = [name for name in FLOAT if name not in MERGED + NOT_TRANSLATED]
 
 
@@ -94,6 +92,18 @@ class ExportTest(Paddle3TestCase):
             self.assert_close(self.paddle3.run(self.out / "same", feeds)[0].values(), self.paddle3.run(folder, feeds)[0].values(), 0)
         else:
             self.check_file(folder, feeds)
+
+
+class StaticTest(Paddle3TestCase):
+    """The networks again, built and saved as static programs."""
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.folder = made("static", paddle3_models.STATIC)
+
+    def check_static(self, name):
+        self.check_file(self.folder / name, feeds_of(name)[-1:])
 
 
 class TranslationTest(Paddle3TestCase):
@@ -166,6 +176,7 @@ def add_tests(case, method, names):
 
 
 add_tests(ExportTest, "export", paddle3_models.NETWORKS)
+add_tests(StaticTest, "static", paddle3_models.STATIC)
 add_tests(TranslationTest, "translation", TRANSLATED)
 add_tests(ConversionTest, "conversion", FLOAT)
 add_tests(ConversionTest, "quantized", quant_models.MODELS)

@@ -9,6 +9,11 @@ foreach(name float quantized round_trip bad_input footprint ptq paddle3)
                        ENVIRONMENT "${paddle_environment}")
 endforeach()
 
+# Every release of Paddle 3, for `make test-paddle3` alone: each is 200 MB to download.
+add_test(NAME paddle3_releases COMMAND ${OCTET_PYTHON} ${CMAKE_CURRENT_LIST_DIR}/paddle3_releases_test.py)
+set_tests_properties(paddle3_releases PROPERTIES LABELS releases FIXTURES_REQUIRED paddle_models TIMEOUT 3600
+                     ENVIRONMENT "${paddle_environment}")
+
 add_test(NAME parity_state_dict COMMAND ${OCTET_PYTHON} ${CMAKE_CURRENT_LIST_DIR}/state_dict_test.py)
 set_tests_properties(parity_state_dict PROPERTIES LABELS parity TIMEOUT 300
                      ENVIRONMENT "OCTET_STATE_DICT_TOOL=$<TARGET_FILE:octet_state_dict_tool>")

@@ -164,6 +164,27 @@ TEST(FuseResidual, IntegerLayersAddIntegers) {
   expect_same(before, after, ramp({2, 4, 6, 6}, 5));
 }
 
+TEST(FuseResidual, AnEarlierLayerWaitsForTheIntegersOfALaterOne) {
+  Builder b;
+  ValueId x = b.input("x", {kUnknown, 4, 6, 6});
+  ValueId scale = b.constant("s", Tensor::of<float>({1}, {1.0f}));
+  auto quantized = [&](ValueId value) {
+    return b.op("dequantize", {b.op("quantize", {value, scale}), scale});
+  };
+  auto conv = [&](ValueId value, const char* name) {
+    Tensor weights = integers_as_floats({4, 4, 1, 1}).cast(DType::kInt8);
+    return b.conv2d(value, b.op("dequantize", {b.constant(name, weights), scale}));
+  };
+  ValueId dq = quantized(x), main = conv(dq, "w"), shortcut = quantized(conv(dq, "v"));
+  Graph before = b.build({b.relu(b.add(main, shortcut))}), after = before;
+  lower(after);
+  fuse_residual(after);
+  remove_dead_nodes(after);
+  verify(after);
+  EXPECT_EQ(count(after, "dequantize") + count(after, "add"), 0);
+  expect_same(before, after, ramp({2, 4, 6, 6}, 5));
+}
+
 TEST(RemoveDeadNodes, DropsWhatNobodyReads) {
   Builder b;
   ValueId x = b.input("x", {4});

@@ -29,11 +29,10 @@ Definitions::Definitions(const Program& program) : program_(program) {
         fail("value {} is defined twice", op.outputs[j].id);
     for (const auto* ids : {&op.inputs, &op.captured}) {
       budget_ += ids->size();
-      for (const Id id : *ids) {
-        Use& use = uses_.try_emplace(id, Use{i, 0}).first->second;
-        ++use.count;
-      }
+      for (const Id id : *ids) ++uses_[id];
     }
+    if ((op.name == "0.split" || op.name == "0.slice") && op.inputs.size() == 1 && !op.outputs.empty())
+      takers_[op.inputs[0]].push_back(i);
     for (const Attr& attr : op.attrs)
       if (const auto* integers = std::get_if<std::vector<std::int64_t>>(&attr.value))
         budget_ += integers->size();
@@ -60,9 +59,14 @@ bool Definitions::is_used(Id id) const {
   return uses_.contains(id);
 }
 
-const Op* Definitions::reader(Id id) const {
-  const auto it = uses_.find(id);
-  return it == uses_.end() || it->second.count != 1 ? nullptr : &program_.ops[it->second.op];
+std::vector<std::size_t> Definitions::takers(Id list) const {
+  const auto it = takers_.find(list);
+  if (it == takers_.end() || it->second.size() != uses_.at(list)) return {};
+  return it->second;
+}
+
+const Op& Definitions::op(std::size_t position) const {
+  return program_.ops[position];
 }
 
 bool Definitions::is_made_by(Id id, std::string_view name) const {
@@ -134,11 +138,20 @@ std::optional<std::vector<Id>> Definitions::stacked(Id id) const {
   const auto* integer = axis ? std::get_if<std::int64_t>(&axis->value) : nullptr;
   if (!integer || *integer != 0) return std::nullopt;
   std::optional<std::vector<Id>> items = list(op->inputs[0]);
-  // Numbers, each a scalar: a stack of vectors is a matrix.
-  if (items &&
-      !std::ranges::all_of(*items, [&](Id item) { return type(item).is_tensor && type(item).dims.empty(); }))
-    return std::nullopt;
+  // Each is one number: a stack of vectors is a matrix.
+  const auto is_number = [&](Id item) {
+    const Type& of_item = type(item);
+    return of_item.is_tensor && (of_item.dims.empty() || of_item.dims == Shape{1});
+  };
+  if (items && !std::ranges::all_of(*items, is_number)) return std::nullopt;
   return items;
+}
+
+std::optional<std::size_t> item_index(const Op& op, std::size_t items) {
+  const Attr* attr = op.find_attr("index");
+  const auto* index = attr ? std::get_if<std::int64_t>(&attr->value) : nullptr;
+  if (!index || *index < 0 || static_cast<std::size_t>(*index) >= items) return std::nullopt;
+  return static_cast<std::size_t>(*index);
 }
 
 void Definitions::spend(std::size_t count) const {

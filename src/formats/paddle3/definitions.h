@@ -15,9 +15,12 @@ class Definitions {
 
   const Op* maker(Id id) const;       // null: nothing defines it
   std::size_t position(Id id) const;  // of its maker among the ops
-  const Type& type(Id id) const;      // as the file declares it
+  const Op& op(std::size_t position) const;
+  const Type& type(Id id) const;  // as the file declares it
   bool is_used(Id id) const;
-  const Op* reader(Id id) const;  // the only op that reads it; null for none or several
+  // The ops that take a list of results apart: 0.split for all of it, 0.slice for one item. Empty when
+  // something else reads it, too.
+  std::vector<std::size_t> takers(Id list) const;
 
   bool is_parameter(Id id) const;  // one with a record in the params file
   bool is_made_by(Id id, std::string_view name) const;
@@ -39,14 +42,14 @@ class Definitions {
     std::size_t op;
     std::size_t output;
   };
-  struct Use {
-    std::size_t op;
-    std::size_t count;
-  };
   const Program& program_;
   std::unordered_map<Id, Place> places_;
-  std::unordered_map<Id, Use> uses_;
+  std::unordered_map<Id, std::size_t> uses_;  // how many
+  std::unordered_map<Id, std::vector<std::size_t>> takers_;
   mutable std::size_t budget_ = 0;
 };
+
+// Which item a 0.slice op takes from a list of that many; nothing when it has no such item.
+std::optional<std::size_t> item_index(const Op& op, std::size_t items);
 
 }  // namespace octet::paddle3

@@ -54,7 +54,7 @@ class NodeReader {
         read_input(op);
       else if (op.name == "1.fetch")
         read_output(op);
-      else if (!is_lazy(op) && !is_taken_apart(op))
+      else if (!is_lazy(op) && !is_taken_apart(op) && !read_item(op))
         read(current_);
     }
     if (source_.output_ops.empty())
@@ -122,7 +122,23 @@ class NodeReader {
 
   // A list of results whose parts are bound already.
   bool is_taken_apart(const Op& op) const {
-    return op.name == "0.split" && op.inputs.size() == 1 && apart_.contains(op.inputs[0]);
+    return (op.name == "0.split" || op.name == "0.slice") && op.inputs.size() == 1 &&
+           apart_.contains(op.inputs[0]);
+  }
+
+  // An item of a list that combine joined is that value. Whether it was one.
+  bool read_item(const Op& op) {
+    if (op.name != "0.slice" || op.inputs.size() != 1 || op.outputs.size() != 1) return false;
+    const std::optional<std::vector<Id>> items = values_.list(op.inputs[0]);
+    const std::optional<std::size_t> index = items ? item_index(op, items->size()) : std::nullopt;
+    if (!index || (*items)[*index] == kAbsent) return false;
+    make_same(op.outputs[0].id, (*items)[*index]);
+    return true;
+  }
+
+  void make_same(Id result, Id other) {
+    bound_[result] = value(other);
+    source_.same[result] = other;
   }
 
   ValueId value(Id id) {
@@ -211,11 +227,11 @@ class NodeReader {
       }
       add(std::move(named.node), group);
     }
+    for (const auto& [result, other] : old.same) make_same(result, other);
     for (const Result& output : op.outputs) {
       if (bound_.contains(output.id) || !values_.is_used(output.id)) continue;
       apart_.insert(output.id);  // a list, whose parts are bound
-      const Op* apart = values_.reader(output.id);
-      group.ops.push_back(source_.makers.at(apart->outputs.at(0).id));
+      for (const std::size_t taker : values_.takers(output.id)) group.ops.push_back(taker);
     }
     source_.groups.push_back(std::move(group));
   }

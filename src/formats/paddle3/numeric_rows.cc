@@ -241,7 +241,9 @@ std::vector<OpMap> numeric_rows() {
                                            flag("trainable_statistics", "", kNo)};
   const std::vector<Operand> norm = {tensor("X"), tensor("Mean"), tensor("Variance"), tensor("Scale"),
                                      tensor("Bias")};
-  const std::vector<Output> norm_out = {{"Y"}, {}, {}, {}, {}, {"", DType::kUInt8}};
+  // An inference model leaves mean and variance as they are.
+  const Output mean{.same_as = 1}, variance{.same_as = 2};
+  const std::vector<Output> norm_out = {{"Y"}, mean, variance, {}, {}, {"", DType::kUInt8}};
   const std::vector<AttrMap> resize = {text("data_format", "data_layout", "NCHW"),
                                        integer("out_d", "", -1),
                                        integer("out_h", "out_h", -1),

@@ -50,6 +50,13 @@ void read_ints(const Operand& operand, const Definitions& values, Id id, OldOps&
   if (auto constant = values.ints(id)) return set_attr(op, operand.attr, std::move(*constant));
   std::optional<std::vector<Id>> items = values.stacked(id);
   if (!items) items = values.list(id);
+  // A list of one vector says what the vector does.
+  if (items && items->size() == 1 && values.type(items->front()).dims.size() == 1 &&
+      values.type(items->front()).dims.front() != 1) {
+    id = items->front();
+    items.reset();
+    if (auto constant = values.ints(id)) return set_attr(op, operand.attr, std::move(*constant));
+  }
   if (items && !operand.items.empty()) {
     for (const Id item : *items) slot(op, operand.items).push_back(old.name(item));
   } else if (!operand.slot.empty()) {
@@ -142,10 +149,13 @@ OldOps read_op(const OpMap& row, const Definitions& values, const Op& op) {
     if (!std::holds_alternative<std::monostate>(value)) set_attr(old.ops.front(), map.old, std::move(value));
   }
   for (std::size_t i = 0; i < op.outputs.size(); ++i) {
-    const std::string_view slot = i < row.outputs.size() ? row.outputs[i].slot : std::string_view();
-    if (!slot.empty())
-      old.ops.front().outputs.push_back({slot, {old.name(op.outputs[i].id)}});
-    else if (values.is_used(op.outputs[i].id))
+    const Output output = i < row.outputs.size() ? row.outputs[i] : Output();
+    const Id id = op.outputs[i].id;
+    if (!output.slot.empty())
+      old.ops.front().outputs.push_back({output.slot, {old.name(id)}});
+    else if (values.is_used(id) && output.same_as != 0 && op.inputs[output.same_as] != kAbsent)
+      old.same[id] = op.inputs[output.same_as];
+    else if (values.is_used(id))
       fail("its output {} is used", i);
   }
   if (row.read) row.read(values, op, old);

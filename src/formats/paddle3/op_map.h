@@ -24,6 +24,7 @@ struct OldOps {
   std::vector<OpDesc> ops;
   std::deque<std::string> names;
   std::unordered_map<std::string_view, Type> inner_types;
+  std::unordered_map<Id, Id> same;  // results that are other values, unchanged
 
   std::string_view name(Id id);
   std::string_view inner(Id id, std::string_view word, Type type);
@@ -55,6 +56,7 @@ struct AttrMap {
 struct Output {
   std::string_view slot = {};     // "": nobody reads it
   DType dtype = DType::kFloat32;  // of one that nobody reads
+  std::size_t same_as = 0;        // the input that it is, unchanged; 0: none
 };
 
 class ProgramWriter;

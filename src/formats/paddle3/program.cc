@@ -162,7 +162,9 @@ Type read_type(JsonReader& in) {
       const std::string_view tag = in.string();
       type.is_tensor = tag == "0.t_dtensor";
       is_list = tag == "0.t_vec";
-    } else if (key == "D" && in.peek() == '[' && !is_list) {
+    } else if (key == "D" && in.peek() == '[' && is_list) {
+      for (in.begin_array(); in.next_item(); ++type.items) in.skip();
+    } else if (key == "D" && in.peek() == '[') {
       read_tensor_type(in, type);
     } else {
       in.skip();

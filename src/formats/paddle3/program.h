@@ -21,7 +21,8 @@ struct Type {
   bool is_tensor = false;  // otherwise a list of tensors, nothing, or what octet has no use for
   bool has_dtype = false;  // whether octet has this element type
   DType dtype = DType::kFloat32;
-  Shape dims;  // negative where only a run decides
+  Shape dims;             // negative where only a run decides
+  std::size_t items = 0;  // of a list of tensors
 };
 
 struct Result {

@@ -58,13 +58,37 @@ void read_stack(const Definitions& values, const Op& op, OldOps& old) {
   old.ops.push_back(std::move(concat));
 }
 
-// The result is a list, which another op takes apart.
+// The result is a list, which other ops take apart, as a whole or item by item.
 void read_split(const Definitions& values, const Op& op, OldOps& old) {
-  const Op* apart = values.reader(op.outputs.at(0).id);
-  if (!apart || apart->name != "0.split" || apart->outputs.empty())
-    fail("its list of results is not taken apart");
-  old.ops.front().outputs = {{"Out", {}}};
-  for (const Result& part : apart->outputs) old.ops.front().outputs[0].arguments.push_back(old.name(part.id));
+  const Result& list = op.outputs.at(0);
+  const std::vector<std::size_t> takers = values.takers(list.id);
+  if (takers.empty() || list.type.items == 0) fail("its list of results is not taken apart");
+  std::vector<Id> parts(list.type.items, kAbsent);
+  const auto take = [&](std::size_t index, Id part) {
+    if (part == kAbsent) return;
+    if (parts[index] == kAbsent)
+      parts[index] = part;
+    else
+      old.same[part] = parts[index];
+  };
+  for (const std::size_t position : takers) {
+    const Op& taker = values.op(position);
+    if (taker.name == "0.slice") {
+      const std::optional<std::size_t> index = item_index(taker, parts.size());
+      if (!index) fail("its list has no such item as is taken");
+      take(*index, taker.outputs[0].id);
+    } else if (taker.outputs.size() == parts.size()) {
+      for (std::size_t i = 0; i < parts.size(); ++i) take(i, taker.outputs[i].id);
+    } else {
+      fail("{} of its {} results are taken", taker.outputs.size(), parts.size());
+    }
+  }
+  Type unknown = values.type(op.inputs.at(0));
+  std::ranges::fill(unknown.dims, kUnknown);
+  std::vector<std::string_view>& names = (old.ops.front().outputs = {{"Out", {}}})[0].arguments;
+  for (std::size_t i = 0; i < parts.size(); ++i)
+    names.push_back(parts[i] == kAbsent ? old.inner(list.id, fmt::format("{}", i), unknown)
+                                        : old.name(parts[i]));
 }
 
 const std::vector<std::string>& arguments(const NewOp& op, std::string_view slot) {

@@ -20,6 +20,7 @@ struct Paddle3Source : paddle::AsRead {
   std::vector<std::size_t> group_of_node;
   std::unordered_map<std::string, Id> ids;     // of values, by their names in the graph
   std::unordered_map<Id, std::size_t> makers;  // the op that defines a value
+  std::unordered_map<Id, Id> same;             // values that are others, unchanged: an op's result and input
   std::vector<std::size_t> input_ops, output_ops;
   Id largest_id = 0;
 };

@@ -308,6 +308,13 @@ void ProgramWriter::need_original(Id id) {
   if (id == kAbsent || written_.contains(id)) return;
   const auto it = source_->makers.find(id);
   if (it == source_->makers.end()) return;
+  if (const auto same = source_->same.find(id); same != source_->same.end()) {
+    // Its op may have been written in other words, or not at all.
+    need_original(same->second);
+    for (const Result& output : source_->program.ops[it->second].outputs)
+      if (output.id == id) op("1.assign", {same->second}, {}, output.type.dtype, output.type.dims, id);
+    return;
+  }
   const Op& op = source_->program.ops[it->second];
   if (op.name != "p" || !op.is_persistable) return write_original(it->second);
   keep_parameter(op);

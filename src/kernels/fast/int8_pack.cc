@@ -26,7 +26,6 @@ struct SplitWeights {
   SplitWeights(const WeightColumns& weights, const LhsLayout& form)
       : units(form.units()), segments(form.segments), columns(weights.count) {
     once.resize(static_cast<std::size_t>(columns * segments * units * 4));
-    again.resize(once.size());
     for (std::int64_t i = 0; i < segments * form.length; ++i) {
       std::int64_t unit = i / form.length * units + i % form.length / 4;
       std::int8_t* to = &once[index(0, unit) + static_cast<std::size_t>(i % form.length % 4)];
@@ -43,6 +42,7 @@ struct SplitWeights {
   // Makes sums of one pair, or those of `at_once` = 2 neighbouring units of a segment, fit. False:
   // impossible, or more than `most_again` units would have to come again.
   bool split(const PairLimits& limits, std::int64_t at_once, std::int64_t most_again) {
+    again.resize(once.size());
     for (std::int64_t unit = 0; unit < segments * units;) {
       std::int64_t count = std::min(at_once, units - unit % units);
       if (!split_units(limits, unit, count)) return false;
@@ -54,6 +54,7 @@ struct SplitWeights {
 
   // For kOpposed, which can't negate either of two weights of -128.
   void split_lowest() {
+    again.resize(once.size());
     for (std::size_t pair = 0; pair < once.size(); pair += 2)
       if (once[pair] == -128 && once[pair + 1] == -128) std::swap(once[pair], again[pair]);
   }
@@ -65,13 +66,14 @@ struct SplitWeights {
 
   std::vector<std::int64_t> units_again() const {
     std::vector<std::int64_t> list;
+    if (again.empty()) return list;
     for (std::int64_t unit = 0; unit < segments * units; ++unit)
       if (comes_again(unit)) list.push_back(unit);
     return list;
   }
 
   std::int64_t units, segments, columns;
-  std::vector<std::int8_t> once, again;  // [segment][unit][column][4]
+  std::vector<std::int8_t> once, again;  // [segment][unit][column][4]; nothing in `again` unless split
 
  private:
   bool split_units(const PairLimits& limits, std::int64_t unit, std::int64_t count) {
@@ -234,18 +236,19 @@ void pack_panels(const simd::Int8Features& features, const WeightColumns& weight
       auto at = static_cast<std::size_t>(packed.first + c);
       multiplier[c] = multipliers[multipliers.size() == 1 ? 0 : at];
       if (!rescaling.bias.empty()) bias[c] = rescaling.bias.data<float>()[at];
-      for (std::int64_t offset_of : form.offsets) init[c] -= shift * column[offset_of];
+      std::int32_t sum = 0;
+      for (std::int64_t offset_of : form.offsets) sum += column[offset_of];
+      init[c] = -shift * sum;
     }
     auto put = [&](const std::vector<std::int8_t>& of_units, std::int64_t unit) {
-      for (std::int64_t c = 0; c < count; ++c) {
-        const std::int8_t* from = &of_units[split.index(c, unit)];
-        std::int8_t* at = to + 4 * c;
-        if (opposed) {
-          at += c / features.lanes * vector;
-          init[c] -= pack_opposed(from, at, at + vector);
-        } else {
-          std::copy_n(from, 4, at);
+      const std::int8_t* from = &of_units[split.index(0, unit)];
+      if (opposed) {
+        for (std::int64_t c = 0; c < count; ++c) {
+          std::int8_t* at = to + 4 * c + c / features.lanes * vector;
+          init[c] -= pack_opposed(from + 4 * c, at, at + vector);
         }
+      } else {
+        std::copy_n(from, 4 * count, to);
       }
       to += unit_bytes;
     };
