@@ -39,8 +39,8 @@ test: setup
 ## make test-paddle3  Paddle's new files in Paddle 3.0, 3.1, 3.2 and 3.3 (600 MB to download, then some minutes)
 test-paddle3: setup
 	@$(CONFIGURE) $(TEST_OPTIONS)
-	@$(BUILD) release --target octet_program octet_rewrite_tool
-	@ctest --test-dir build/release --output-on-failure -R '^(paddle_paddle3|paddle3_releases)$$'
+	@$(BUILD) release --target octet_program octet_rewrite_tool octet_paddle3_ops_tool
+	@ctest --test-dir build/release --output-on-failure -R '^(paddle_paddle3|paddle3_(networks|releases))$$'
 
 ## make test-tipc    the chains of test_tipc as they are written: train, evaluate, export, infer; quantize, infer (ten minutes)
 test-tipc: setup

@@ -3,7 +3,7 @@
 set(OCTET_PYTHON "" CACHE FILEPATH "A Python that has Paddle; none: no tests against Paddle")
 set(OCTET_FUZZ_BUILD "" CACHE PATH "Where the fuzz targets are built; none: no fuzzing in the tests")
 
-foreach(tool state_dict_tool rewrite_tool zoo_tool segmentation_tool visualdl_tool batch_tool)
+foreach(tool state_dict_tool rewrite_tool zoo_tool segmentation_tool visualdl_tool batch_tool paddle3_ops_tool)
   add_executable(octet_${tool} tools/${tool}.cc)
   target_link_libraries(octet_${tool} PRIVATE octet_internal)
 endforeach()

@@ -15,7 +15,7 @@ import cases
 import collection
 import environments
 import octet_side
-import paddle3_test
+import paddle3_checks
 import quant_models
 import quantized_checks
 import run_paddle3
@@ -23,7 +23,7 @@ import run_paddle3
 THIS = "3.3.1"  # the one that all other tests use, in tools/requirements.txt
 
 
-class ReleasesTest(paddle3_test.Paddle3TestCase):
+class ReleasesTest(paddle3_checks.Paddle3Checks):
     def run_in(self, release, folder, feeds, ways):
         """For each way the outputs of each feed."""
         python = sys.executable if release == THIS else environments.python_of(release)
@@ -44,11 +44,11 @@ class ReleasesTest(paddle3_test.Paddle3TestCase):
         folder, feeds = collection.FOLDER / name, cases.feeds(collection.FOLDER / name)[-2:]
         octet_side.convert(folder, self.out / "new", "paddle3")
         expected = self.paddle.run(folder, feeds)
-        ways = [way for way in run_paddle3.WAYS if name not in paddle3_test.MERGED or not way.startswith("inference")]
+        ways = [way for way in run_paddle3.WAYS if name not in paddle3_checks.MERGED or not way.startswith("inference")]
         for way, results in self.run_in(release, self.out / "new", feeds, ways).items():
             for result, reference in zip(results, expected):
                 with self.subTest(way=way):
-                    self.assert_close(result, reference.values(), paddle3_test.TOLERANCE)
+                    self.assert_close(result, reference.values(), paddle3_checks.TOLERANCE)
 
     def check_quantized(self, release, name):
         folder, case = collection.FOLDER / name, cases.load(collection.FOLDER / name)
@@ -69,7 +69,7 @@ def main():
         releases.append(sys.argv[at + 1])
         del sys.argv[at:at + 2]
     for release in releases or (*environments.RELEASES, THIS):
-        for kind, names in (("float", paddle3_test.FLOAT), ("quantized", quant_models.MODELS)):
+        for kind, names in (("float", paddle3_checks.FLOAT), ("quantized", quant_models.MODELS)):
             for name in names:
                 setattr(ReleasesTest, f"test_{release.replace('.', '_')}_{name}",
                         lambda self, kind=kind, release=release, name=name: getattr(self, f"check_{kind}")(release, name))

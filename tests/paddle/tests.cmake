@@ -1,18 +1,21 @@
 # Against real Paddle and PaddleSlim. The first test makes the models (minutes once, then they are cached outside the clone).
-set(paddle_environment "OCTET_PROGRAM=$<TARGET_FILE:octet_program>" "OCTET_REWRITE_TOOL=$<TARGET_FILE:octet_rewrite_tool>")
+set(paddle_environment "OCTET_PROGRAM=$<TARGET_FILE:octet_program>" "OCTET_REWRITE_TOOL=$<TARGET_FILE:octet_rewrite_tool>"
+    "OCTET_PADDLE3_OPS_TOOL=$<TARGET_FILE:octet_paddle3_ops_tool>")
 
 add_test(NAME paddle_models COMMAND ${OCTET_PYTHON} ${CMAKE_CURRENT_LIST_DIR}/make_models.py)
 set_tests_properties(paddle_models PROPERTIES LABELS parity FIXTURES_SETUP paddle_models TIMEOUT 900 PROCESSORS 2)
-foreach(name float quantized round_trip bad_input footprint ptq paddle3)
+foreach(name float quantized round_trip bad_input footprint ptq paddle3 paddle3_commands)
   add_test(NAME paddle_${name} COMMAND ${OCTET_PYTHON} ${CMAKE_CURRENT_LIST_DIR}/${name}_test.py)
   set_tests_properties(paddle_${name} PROPERTIES LABELS parity FIXTURES_REQUIRED paddle_models TIMEOUT 900
                        ENVIRONMENT "${paddle_environment}")
 endforeach()
 
-# Every release of Paddle 3, for `make test-paddle3` alone: each is 200 MB to download.
-add_test(NAME paddle3_releases COMMAND ${OCTET_PYTHON} ${CMAKE_CURRENT_LIST_DIR}/paddle3_releases_test.py)
-set_tests_properties(paddle3_releases PROPERTIES LABELS releases FIXTURES_REQUIRED paddle_models TIMEOUT 3600
-                     ENVIRONMENT "${paddle_environment}")
+# For `make test-paddle3` alone: all networks, and every release of Paddle 3, of which each is 200 MB to download.
+foreach(name networks releases)
+  add_test(NAME paddle3_${name} COMMAND ${OCTET_PYTHON} ${CMAKE_CURRENT_LIST_DIR}/paddle3_${name}_test.py)
+  set_tests_properties(paddle3_${name} PROPERTIES LABELS releases FIXTURES_REQUIRED paddle_models TIMEOUT 3600
+                       ENVIRONMENT "${paddle_environment}")
+endforeach()
 
 add_test(NAME parity_state_dict COMMAND ${OCTET_PYTHON} ${CMAKE_CURRENT_LIST_DIR}/state_dict_test.py)
 set_tests_properties(parity_state_dict PROPERTIES LABELS parity TIMEOUT 300

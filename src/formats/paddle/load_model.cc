@@ -7,6 +7,7 @@
 #include "formats/paddle/model_io.h"
 #include "formats/paddle/source.h"
 #include "formats/paddle_common/op_map.h"
+#include "formats/paddle_common/recurrent.h"
 
 namespace octet::paddle {
 namespace fs = std::filesystem;
@@ -43,20 +44,41 @@ class NodeReader {
       file_names = file_names && graph_.value(id).name == name;
       return id;
     };
-    Node node = read_node(op, use, define);
-    if (node.op == "observe" && node.outputs == std::vector<ValueId>{kNoValue})
-      return;  // it measured, no more
-    node.source = static_cast<int>(source_.nodes.size());
-    source_.nodes.push_back(node);
-    source_.op_of_node.push_back(index);
-    source_.has_file_names.push_back(file_names);
-    graph_.nodes.push_back(std::move(node));
+    for (Node& node : op.type == "rnn" ? read_lstm(op, use, define) : one(read_node(op, use, define))) {
+      if (node.op == "observe" && node.outputs == std::vector<ValueId>{kNoValue})
+        return;  // it measured, no more
+      node.source = static_cast<int>(source_.nodes.size());
+      source_.nodes.push_back(node);
+      source_.op_of_node.push_back(index);
+      source_.has_file_names.push_back(file_names);
+      graph_.nodes.push_back(std::move(node));
+    }
   }
 
   void feed(const OpDesc& op) { place(graph_.inputs, op, single(op.output("Out"), op)); }
   void fetch(const OpDesc& op) { place(graph_.outputs, op, single(op.input("X"), op)); }
 
  private:
+  using Lookup = std::function<ValueId(std::string_view)>;
+
+  static std::vector<Node> one(Node node) { return {std::move(node)}; }
+
+  // An LSTM is several nodes; other modes of the op are left as they are.
+  std::vector<Node> read_lstm(const OpDesc& op, const Lookup& use, const Lookup& define) {
+    const auto inner = [&](Shape shape) {
+      return graph_.add_value(fmt::format("{}.lstm{}", op.output("Out").front(), ++inner_), DType::kFloat32,
+                              std::move(shape));
+    };
+    try {
+      return read_rnn(op, {graph_, use, define, inner});
+    } catch (const Error& error) {
+      if (error.kind() == Error::Kind::kInternal) throw;
+      Node node = read_node(op, use, define);
+      node.attrs["reason"] = error.what();
+      return one(std::move(node));
+    }
+  }
+
   ValueId current(std::string_view name) {
     if (auto it = current_.find(name); it != current_.end()) return it->second;
     ValueId id = graph_.add_value(std::string(name));
@@ -100,7 +122,7 @@ class NodeReader {
   std::unordered_map<std::string_view, const VarDesc*> vars_;
   std::unordered_map<std::string_view, ValueId> current_;
   std::set<std::string_view> defined_;
-  int redefinitions_ = 0;
+  int redefinitions_ = 0, inner_ = 0;
 };
 
 void check_complete(const std::vector<ValueId>& list, const char* what) {

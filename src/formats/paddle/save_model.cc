@@ -27,11 +27,14 @@ class ProgramWriter {
     add_feed_fetch_vars();
     for (std::size_t i = 0; i < graph_.inputs.size(); ++i)
       add(feed_fetch("feed", "Out", graph_.value(graph_.inputs[i]).name, i));
-    for (const Node& node : graph_.nodes) {
-      if (const OpDesc* original = original_op(node))
+    const OpDesc* last = nullptr;
+    for (std::size_t i = 0; i < graph_.nodes.size(); ++i) {
+      const OpDesc* original = original_op(i);
+      if (!original)
+        add_new(write_node(graph_, graph_.nodes[i]));
+      else if (original != last)
         add_original(*original);
-      else
-        add(write_node(graph_, node));
+      last = original;
     }
     for (std::size_t i = 0; i < graph_.outputs.size(); ++i)
       add(feed_fetch("fetch", "X", graph_.value(graph_.outputs[i]).name, i));
@@ -44,11 +47,17 @@ class ProgramWriter {
   const std::map<std::string, const Value*>& constants() const { return constants_; }
 
  private:
-  // The original op of a node, or null when it has to be written anew.
-  const OpDesc* original_op(const Node& node) const {
-    if (!changes_.is_as_read(node)) return nullptr;
-    const auto i = static_cast<std::size_t>(node.source);
-    if (!source_->has_file_names[i]) return nullptr;
+  // The original op of a node, or null when it, or another that was read from that op, has to be written
+  // anew.
+  const OpDesc* original_op(std::size_t index) const {
+    if (!source_ || graph_.nodes[index].source < 0) return nullptr;
+    const auto i = static_cast<std::size_t>(graph_.nodes[index].source);
+    const auto [first, last] =
+        std::equal_range(source_->op_of_node.begin(), source_->op_of_node.end(), source_->op_of_node[i]);
+    if (!source_->has_file_names[i] ||
+        !changes_.are_as_read(index, static_cast<std::size_t>(first - source_->op_of_node.begin()),
+                              static_cast<std::size_t>(last - first)))
+      return nullptr;
     return &source_->program.ops[static_cast<std::size_t>(source_->op_of_node[i])];
   }
 
@@ -63,6 +72,52 @@ class ProgramWriter {
   void add_feed_fetch_vars() {
     vars_["feed"] = write_var("feed", kFeedMinibatch, 0, {}, true);
     vars_["fetch"] = write_var("fetch", kFetchList, 0, {}, true);
+  }
+
+  // An op, or the ops that say it in all releases.
+  void add_new(const NewOp& op) {
+    if (op.type == "shape64")
+      add_shape64(op);
+    else if (op.type == "pad2d" && op.inputs.size() == 1)
+      add_pad2d(op);
+    else
+      add(op);
+  }
+
+  // The op counts in 32 bits.
+  void add_shape64(const NewOp& op) {
+    const std::string narrow = op.outputs.at(0).second.at(0) + ".int32";
+    vars_[narrow] = write_var(narrow, kDenseTensor, code_of(DType::kInt32), {}, false);
+    add({"shape", op.inputs, {{"Out", {narrow}}}, {}});
+    add({"cast",
+         {{"X", {narrow}}},
+         op.outputs,
+         {{"in_dtype", AttrType::kInt, std::int64_t{code_of(DType::kInt32)}},
+          {"out_dtype", AttrType::kInt, std::int64_t{code_of(DType::kInt64)}}}});
+  }
+
+  // Paddle 3 has no pad2d any more: it is pad3d between ops that make a volume of the image and back.
+  void add_pad2d(const NewOp& op) {
+    using Ints = std::vector<std::int64_t>;
+    Ints pads;
+    std::string mode = "constant";
+    double value = 0;
+    for (const NewAttr& attr : op.attrs) {
+      if (attr.name == "paddings") pads = std::get<Ints>(attr.value);  // top, bottom, left, right
+      if (attr.name == "mode") mode = std::get<std::string>(attr.value);
+      if (attr.name == "pad_value") value = std::get<double>(attr.value);
+    }
+    const std::string y = op.outputs.at(0).second.at(0), volume = y + ".volume", padded = y + ".padded";
+    const NewAttr axes{"axes", AttrType::kInts, Ints{2}};
+    add({"unsqueeze2", {op.inputs.at(0)}, {{"Out", {volume}}, {"XShape", {volume + ".XShape"}}}, {axes}});
+    add({"pad3d",
+         {{"X", {volume}}},
+         {{"Out", {padded}}},
+         {{"paddings", AttrType::kInts, Ints{pads.at(2), pads.at(3), pads.at(0), pads.at(1), 0, 0}},
+          {"mode", AttrType::kString, mode == "edge" ? "replicate" : mode},
+          {"value", AttrType::kFloat, value},
+          {"data_format", AttrType::kString, "NCDHW"}}});
+    add({"squeeze2", {{"X", {padded}}}, {op.outputs.at(0), {"XShape", {y + ".XShape"}}}, {axes}});
   }
 
   void add(const NewOp& op) {

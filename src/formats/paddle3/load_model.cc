@@ -9,6 +9,7 @@
 #include "formats/paddle3/op_map.h"
 #include "formats/paddle3/source.h"
 #include "formats/paddle_common/op_map.h"
+#include "formats/paddle_common/recurrent.h"
 
 namespace octet::paddle3 {
 
@@ -115,7 +116,7 @@ class NodeReader {
     for (const char* name :
          {"1.full", "1.full_int_array", "1.assign_value_", "1.assign_value", "0.combine", "1.stack"})
       if (op.name == name) return true;
-    if (op.name == "p") return op.is_persistable;
+    if (op.name == "p") return true;
     const bool shapes = op.name == "1.reshape" || op.name == "1.cast";
     return shapes && !op.inputs.empty() && values_.is_parameter(op.inputs[0]);
   }
@@ -195,13 +196,13 @@ class NodeReader {
     if (!row) return leave_uninterpreted(index, "");
     OldOps old;
     std::vector<paddle::NamedNode> nodes;
+    std::vector<Node> whole;  // of one op that is many nodes
     try {
       old = read_op(*row, values_, op);
-      for (const OpDesc& old_op : old.ops) {
-        std::optional<paddle::NamedNode> node = paddle::interpret(old_op);
-        check(node.has_value(), "what a row reads is an op of the op map");
-        nodes.push_back(std::move(*node));
-      }
+      if (row->old == "rnn")
+        whole = read_rnn(old.ops.front(), op.outputs.at(0).id);
+      else
+        nodes = interpret(old);
     } catch (const Error& error) {
       if (error.kind() == Error::Kind::kInternal) throw;
       return leave_uninterpreted(index, error.what());
@@ -227,6 +228,7 @@ class NodeReader {
       }
       add(std::move(named.node), group);
     }
+    for (Node& node : whole) add(std::move(node), group);
     for (const auto& [result, other] : old.same) make_same(result, other);
     for (const Result& output : op.outputs) {
       if (bound_.contains(output.id) || !values_.is_used(output.id)) continue;
@@ -234,6 +236,30 @@ class NodeReader {
       for (const std::size_t taker : values_.takers(output.id)) group.ops.push_back(taker);
     }
     source_.groups.push_back(std::move(group));
+  }
+
+  static std::vector<paddle::NamedNode> interpret(const OldOps& old) {
+    std::vector<paddle::NamedNode> nodes;
+    for (const OpDesc& op : old.ops) {
+      std::optional<paddle::NamedNode> node = paddle::interpret(op);
+      check(node.has_value(), "what a row reads is an op of the op map");
+      nodes.push_back(std::move(*node));
+    }
+    return nodes;
+  }
+
+  std::vector<Node> read_rnn(const OpDesc& op, Id out) {
+    std::string_view word;
+    int count = 0;
+    return paddle::read_rnn(
+        op, {.graph = graph_,
+             .use = [&](std::string_view name) { return value(number_in(name, &word)); },
+             .define = [&](std::string_view name) { return define(number_in(name, &word)); },
+             .inner =
+                 [&](Shape shape) {
+                   return graph_.add_value(unique(fmt::format("{}.lstm{}", name_of(out), count++)),
+                                           DType::kFloat32, std::move(shape));
+                 }});
   }
 
   void add(Node node, Group& group) {
@@ -283,7 +309,8 @@ class NodeReader {
     node.op = fmt::format("paddle3:{}", base_name(op.name));
     if (!reason.empty()) node.attrs["reason"] = std::move(reason);
     for (const Id id : op.inputs) {
-      if (id == kAbsent) continue;
+      // A parameter without a record is room for what the op writes there.
+      if (id == kAbsent || (values_.is_made_by(id, "p") && !values_.is_parameter(id))) continue;
       if (const auto items = bound_.contains(id) ? std::nullopt : values_.list(id)) {
         for (const Id item : *items) node.inputs.push_back(item == kAbsent ? kNoValue : value(item));
       } else {

@@ -188,6 +188,17 @@ void read_binary(const Definitions& values, const Op& op, OldOps& old) {
   set_attr(old.ops.front(), "axis", axis);
 }
 
+// The last states are a list; what becomes of the rest is up to formats/paddle_common/recurrent.h.
+void read_rnn(const Definitions& values, const Op& op, OldOps& old) {
+  if (op.outputs.size() != 4) fail("it has {} outputs, expected 4", op.outputs.size());
+  const Result& states = op.outputs[2];
+  if (!values.is_used(states.id)) return;
+  std::vector<std::string_view> names;
+  for (const Id state : take_apart(values, states, old))
+    names.push_back(state == kAbsent ? std::string_view() : old.name(state));
+  old.ops.front().outputs.push_back({"State", std::move(names)});
+}
+
 // A power of one number.
 void read_pow(const Definitions&, const Op& op, OldOps& old) {
   const Attr* attr = op.find_attr("y");
@@ -285,6 +296,10 @@ std::vector<OpMap> numeric_rows() {
         flag("global_pooling", "global_pooling", kNo), flag("adaptive", "adaptive", kNo), algorithm}},
       {"pad3d", "pad3d", {tensor("X"), ints("paddings", "Paddings")},
        {text("mode", "mode", "constant"), {"pad_value", Tag::kFloat64, "value", 0.0, 4}, text("data_format", "data_format", "NCDHW")}},
+      {"rnn", "rnn", {tensor("Input"), list("PreState"), list("WeightList"), tensor("SequenceLength"), tensor("")},
+       {real("dropout_prob", "dropout_prob", 0), flag("is_bidirec", "is_bidirec", kNo), integer("input_size", "input_size", 0),
+        integer("hidden_size", "hidden_size", 0), integer("num_layers", "num_layers", 1), text("mode", "mode", "LSTM"),
+        integer("seed", "seed", 0), flag("is_test", "is_test", kYes)}, {{"Out"}, {"", DType::kUInt8}, {"", DType::kFloat32, 0, true}, {"", DType::kUInt8}}, read_rnn},
       {"pad", "pad2d", {tensor("X"), number_like_x("pad_value", "")}, {}, {{"Out"}}, read_pad, write_pad2d},
   };
   // clang-format on
@@ -292,7 +307,8 @@ std::vector<OpMap> numeric_rows() {
            {{"nearest_interp", "nearest_interp_v2"}, {"bilinear_interp", "bilinear_interp_v2"}}})
     rows.push_back(
         {name, old, {tensor("X"), tensor("OutSize"), list("SizeTensor"), tensor("Scale")}, resize});
-  for (std::string_view name : {"relu", "sigmoid", "tanh", "exp", "sqrt", "abs"})
+  for (std::string_view name :
+       {"relu", "sigmoid", "tanh", "exp", "sqrt", "abs", "erf", "log", "floor", "ceil", "sign"})
     rows.push_back({name, name, {tensor("X")}});
   for (auto [name, old] :
        std::array<std::pair<const char*, const char*>, 7>{{{"add", "elementwise_add"},
@@ -303,6 +319,8 @@ std::vector<OpMap> numeric_rows() {
                                                            {"minimum", "elementwise_min"},
                                                            {"elementwise_pow", "elementwise_pow"}}})
     rows.push_back({name, old, {tensor("X"), tensor("Y")}, {}, {{"Out"}}, read_binary, write_binary});
+  for (std::string_view name : {"less_than", "less_equal", "equal", "greater_than", "greater_equal"})
+    rows.push_back({name, name, {tensor("X"), tensor("Y")}, {}, {{"Out"}}, nullptr, write_binary});
   rows.push_back({"pow", "elementwise_pow", {tensor("X")}, {}, {{"Out"}}, read_pow});
   return rows;
 }

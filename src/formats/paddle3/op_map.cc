@@ -122,6 +122,32 @@ std::vector<std::string_view>& slot(OpDesc& op, std::string_view name) {
   return op.inputs.emplace_back(paddle::Slot{name, {}}).arguments;
 }
 
+std::vector<Id> take_apart(const Definitions& values, const Result& list, OldOps& old) {
+  const std::vector<std::size_t> takers = values.takers(list.id);
+  if (takers.empty() || list.type.items == 0) fail("its list of results is not taken apart");
+  std::vector<Id> parts(list.type.items, kAbsent);
+  const auto take = [&](std::size_t index, Id part) {
+    if (part == kAbsent) return;
+    if (parts[index] == kAbsent)
+      parts[index] = part;
+    else
+      old.same[part] = parts[index];
+  };
+  for (const std::size_t position : takers) {
+    const Op& taker = values.op(position);
+    if (taker.name == "0.slice") {
+      const std::optional<std::size_t> index = item_index(taker, parts.size());
+      if (!index) fail("its list has no such item as is taken");
+      take(*index, taker.outputs[0].id);
+    } else if (taker.outputs.size() == parts.size()) {
+      for (std::size_t i = 0; i < parts.size(); ++i) take(i, taker.outputs[i].id);
+    } else {
+      fail("{} of its {} results are taken", taker.outputs.size(), parts.size());
+    }
+  }
+  return parts;
+}
+
 const OpMap* row_to_read(std::string_view name) {
   static const Index index = first_by(&OpMap::name);
   if (!name.starts_with("1.")) return nullptr;
@@ -155,7 +181,7 @@ OldOps read_op(const OpMap& row, const Definitions& values, const Op& op) {
       old.ops.front().outputs.push_back({output.slot, {old.name(id)}});
     else if (values.is_used(id) && output.same_as != 0 && op.inputs[output.same_as] != kAbsent)
       old.same[id] = op.inputs[output.same_as];
-    else if (values.is_used(id))
+    else if (values.is_used(id) && !output.is_list)
       fail("its output {} is used", i);
   }
   if (row.read) row.read(values, op, old);

@@ -57,6 +57,7 @@ struct Output {
   std::string_view slot = {};     // "": nobody reads it
   DType dtype = DType::kFloat32;  // of one that nobody reads
   std::size_t same_as = 0;        // the input that it is, unchanged; 0: none
+  bool is_list = false;           // the row's function sees to it
 };
 
 class ProgramWriter;
@@ -105,5 +106,8 @@ inline Operand number_like_x(std::string_view attr, std::string_view slot) {
 // For the read functions of rows.
 void set_attr(OpDesc& op, std::string_view name, decltype(paddle::AttrDesc::value) value);
 std::vector<std::string_view>& slot(OpDesc& op, std::string_view name);  // made if need be
+// The values that other ops take from a list of results, kAbsent for what nobody takes. Those that are taken
+// twice go into old.same.
+std::vector<Id> take_apart(const Definitions& values, const Result& list, OldOps& old);
 
 }  // namespace octet::paddle3

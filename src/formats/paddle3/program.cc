@@ -5,6 +5,7 @@
 #include <unordered_set>
 
 #include "base/error.h"
+#include "formats/paddle3/branches.h"
 #include "formats/paddle3/json.h"
 #include "formats/paddle3/spelling.h"
 
@@ -224,14 +225,14 @@ void read_block_arguments(JsonReader& in, Scope& scope) {
   }
 }
 
-void read_inner_block(JsonReader& in, std::string_view text, Scope& scope) {
+void read_inner_block(JsonReader& in, std::string_view text, Scope& scope, std::vector<Op>& ops) {
   std::string_view key;
   for (in.begin_object(); in.next_member(&key);) {
     if (key == "args" || key == "kwargs") {
       read_block_arguments(in, scope);
     } else if (key == "ops") {
       for (in.begin_array(); in.next_item();) {
-        const Op op = read_op(in, text);
+        const Op& op = ops.emplace_back(read_op(in, text));
         scope.read.insert(scope.read.end(), op.inputs.begin(), op.inputs.end());
         scope.read.insert(scope.read.end(), op.captured.begin(), op.captured.end());
         for (const Result& result : op.outputs) scope.defined.insert(result.id);
@@ -258,14 +259,14 @@ void read_regions(JsonReader& in, Region region, Block block) {
   }
 }
 
-std::vector<Id> read_captured(JsonReader& in, std::string_view text) {
+void read_blocks(JsonReader& in, std::string_view text, Op& op) {
   Scope scope;
   read_regions(
-      in, [] {}, [&] { read_inner_block(in, text, scope); });
+      in, [] {}, [&] { read_inner_block(in, text, scope, op.blocks.emplace_back()); });
   std::erase_if(scope.read, [&](Id id) { return id == kAbsent || scope.defined.contains(id); });
   std::ranges::sort(scope.read);
   scope.read.erase(std::unique(scope.read.begin(), scope.read.end()), scope.read.end());
-  return std::move(scope.read);
+  op.captured = std::move(scope.read);
 }
 
 // A parameter has bare values there, of which the text is its name.
@@ -311,7 +312,7 @@ Op read_op(JsonReader& in, std::string_view text) {
     } else if (key == "OA" && in.peek() == '[') {
       read_training_attrs(in, op);
     } else if (key == "regions") {
-      op.captured = read_captured(in, text);
+      read_blocks(in, text, op);
     } else {
       in.skip();
     }
@@ -397,6 +398,7 @@ Program parse_program(std::string_view text) {
   in.end();
   if (!has_base) fail("it has no base_code");
   if (program.head.empty()) fail("it has no ops");
+  take_constant_branches(program);
   return program;
 }
 

@@ -44,9 +44,10 @@ struct Op {
   std::vector<Id> inputs;
   std::vector<Result> outputs;
   std::vector<Attr> attrs;
-  std::vector<Id> captured;         // what blocks inside it read and do not define
-  std::string_view parameter = {};  // a parameter's name
-  bool is_persistable = false;      // a parameter with a record in the params file
+  std::vector<Id> captured;             // what blocks inside it read and do not define
+  std::vector<std::vector<Op>> blocks;  // those of control flow
+  std::string_view parameter = {};      // a parameter's name
+  bool is_persistable = false;          // a parameter with a record in the params file
 
   const Attr* find_attr(std::string_view attr) const;
 };
@@ -58,7 +59,8 @@ struct Program {
   std::deque<std::string> kept;  // texts that the file has with escapes
 };
 
-// Throws an Error (without a file name) when the text is no program.
+// Throws an Error (without a file name) when the text is no program. Control flow whose condition is a
+// constant is replaced by the ops of the block that runs; the text of the rest stays as it is.
 Program parse_program(std::string_view text);
 // Whether a file begins like one. For a quick look: the rest may be damaged.
 bool begins_like_program(std::string_view text);

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 
 #include "formats/paddle3/op_map.h"
@@ -80,6 +81,12 @@ void read_ranged(const Definitions& values, const Op& op, OldOps& old) {
     if (*real == levels_of(bits)) read_weights(values, op, old, bits, -1, op.inputs.at(1));
 }
 
+// With is_test it would not measure its scale but take that of an output, which these files can't give it;
+// Paddle itself stops there.
+void read_measured(const Definitions&, const Op& op, OldOps&) {
+  if (int_of(op, "is_test", 0) != 0) fail("is_test is true, so it has no scale");
+}
+
 // With is_test the older op reads the scale that it would write otherwise; Paddle 3's can't.
 void write_measured(ProgramWriter& out, const OpMap& row, const NewOp& op) {
   if (int_attr(op, "is_test", 0) != 0)
@@ -142,27 +149,39 @@ std::vector<OpMap> quantization_rows() {
                                              test,
                                              {"only_observer", Tag::kBool, "only_observer", std::int64_t{0}}};
   const std::vector<Operand> moving = {tensor("X"), tensor("InScale"), tensor(""), tensor("")};
-  const std::vector<Output> linear_out = {{"Y"}, {}, {}, {}}, moving_out = {{"Out"}, {}, {}, {}};
+  // Fixed scales are left as they are: an op behind it may read them from there.
+  const Output scale{.same_as = 1};
+  const std::vector<Output> linear_out = {{"Y"}, {}, {}, {}}, moving_out = {{"Out"}, scale, {}, {}};
   const std::vector<Output> measured = {{"Out"}, {"OutScale"}};
   // clang-format off
-  return {
+  std::vector<OpMap> rows = {
       {"quantize_linear", "quantize_linear", linear, linear_attrs, linear_out, nullptr, write_quantize},
       {"dequantize_linear", "dequantize_linear", linear, linear_attrs, linear_out, nullptr, write_dequantize},
       {"fake_quantize_dequantize_moving_average_abs_max", "fake_quantize_dequantize_moving_average_abs_max", moving,
        {rate, bits, test, rounding}, moving_out, read_fake_quant},
       {"fake_quantize_moving_average_abs_max", "fake_quantize_moving_average_abs_max", moving, {rate, bits, test, rounding}, moving_out},
       {"fake_quantize_range_abs_max", "fake_quantize_range_abs_max", {tensor("X"), tensor("InScale"), tensor("")},
-       {{"window_size", Tag::kInt32, "", std::int64_t{10000}}, bits, test, rounding}, {{"Out"}, {}, {}}},
+       {{"window_size", Tag::kInt32, "", std::int64_t{10000}}, bits, test, rounding}, {{"Out"}, scale, {}}},
       {"fake_quantize_abs_max", "fake_quantize_abs_max", {tensor("X")}, {bits, rounding}, measured},
       {"fake_quantize_dequantize_abs_max", "fake_quantize_dequantize_abs_max", {tensor("X")}, {bits, rounding}, measured},
       {"fake_channel_wise_quantize_abs_max", "fake_channel_wise_quantize_abs_max", {tensor("X")},
-       {bits, rounding, axis, {"is_test", Tag::kBool, "", std::int64_t{0}}}, measured, nullptr, write_measured},
+       {bits, rounding, axis, {"is_test", Tag::kBool, "", std::int64_t{0}}}, measured, read_measured, write_measured},
       {"fake_channel_wise_quantize_dequantize_abs_max", "fake_channel_wise_quantize_dequantize_abs_max", {tensor("X")}, {bits, rounding, axis}, measured},
       {"fake_channel_wise_dequantize_max_abs", "fake_channel_wise_dequantize_max_abs", {tensor("X"), list("Scales")},
        {{"quant_bits", Tag::kInt32s, "quant_bits", Ints{8}}, axis, integer("x_num_col_dims", 1)}, {{"Out"}}, read_channel_wise},
       {"fake_dequantize_max_abs", "fake_dequantize_max_abs", {tensor("X"), tensor("Scale")}, {{"max_range", Tag::kFloat32, "max_range", 127.0}}, {{"Out"}}, read_ranged},
+      {"moving_average_abs_max_scale", "moving_average_abs_max_scale", {tensor("X"), tensor(""), tensor("")}, {rate, test}, {{"Out"}, {}, {}, {}}},
   };
   // clang-format on
+  // What Paddle makes of the older ops has names for ops that write their scales in place.
+  for (const char* name : {"fake_quantize_dequantize_moving_average_abs_max_",
+                           "fake_quantize_moving_average_abs_max_", "fake_quantize_range_abs_max_"}) {
+    const std::string_view in_place = name, plain = in_place.substr(0, in_place.size() - 1);
+    OpMap row = *std::ranges::find(rows, plain, &OpMap::name);
+    row.name = in_place;
+    rows.push_back(std::move(row));
+  }
+  return rows;
 }
 
 }  // namespace octet::paddle3

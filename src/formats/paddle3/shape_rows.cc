@@ -61,28 +61,7 @@ void read_stack(const Definitions& values, const Op& op, OldOps& old) {
 // The result is a list, which other ops take apart, as a whole or item by item.
 void read_split(const Definitions& values, const Op& op, OldOps& old) {
   const Result& list = op.outputs.at(0);
-  const std::vector<std::size_t> takers = values.takers(list.id);
-  if (takers.empty() || list.type.items == 0) fail("its list of results is not taken apart");
-  std::vector<Id> parts(list.type.items, kAbsent);
-  const auto take = [&](std::size_t index, Id part) {
-    if (part == kAbsent) return;
-    if (parts[index] == kAbsent)
-      parts[index] = part;
-    else
-      old.same[part] = parts[index];
-  };
-  for (const std::size_t position : takers) {
-    const Op& taker = values.op(position);
-    if (taker.name == "0.slice") {
-      const std::optional<std::size_t> index = item_index(taker, parts.size());
-      if (!index) fail("its list has no such item as is taken");
-      take(*index, taker.outputs[0].id);
-    } else if (taker.outputs.size() == parts.size()) {
-      for (std::size_t i = 0; i < parts.size(); ++i) take(i, taker.outputs[i].id);
-    } else {
-      fail("{} of its {} results are taken", taker.outputs.size(), parts.size());
-    }
-  }
+  const std::vector<Id> parts = take_apart(values, list, old);
   Type unknown = values.type(op.inputs.at(0));
   std::ranges::fill(unknown.dims, kUnknown);
   std::vector<std::string_view>& names = (old.ops.front().outputs = {{"Out", {}}})[0].arguments;
@@ -197,6 +176,7 @@ std::vector<OpMap> shape_rows() {
        {{"Out"}}, nullptr, write_slice},
       {"shape", "shape", {tensor("Input")}},
       {"shape64", "shape", {tensor("Input")}, {}, {{"Out"}}, read_shape64},
+      {"shape64", "shape64", {tensor("Input")}},  // to write
       {"full", "fill_constant", {},
        {{"shape", Tag::kIntArray, "shape", Ints{}}, {"value", Tag::kFloat64, "value", 0.0}, dtype("dtype", "float32"), {"place", Tag::kPlace}},
        {{"Out"}}, nullptr, write_full},
@@ -204,6 +184,7 @@ std::vector<OpMap> shape_rows() {
       {"argmax", "arg_max", {tensor("X"), number("axis", "", DType::kInt64)}, {flag("keepdims", "keepdims"), flag("flatten", "flatten"), dtype("dtype", "int64")}},
       {"mean", "reduce_mean", {tensor("X"), ints("dim")}, {flag("keepdim", "keep_dim")}, {{"Out"}}, read_reduce, write_reduce},
       {"max", "reduce_max", {tensor("X"), ints("dim")}, {flag("keepdim", "keep_dim")}, {{"Out"}}, read_reduce, write_reduce},
+      {"min", "reduce_min", {tensor("X"), ints("dim")}, {flag("keepdim", "keep_dim")}, {{"Out"}}, read_reduce, write_reduce},
       {"sum", "reduce_sum", {tensor("X"), ints("dim")}, {dtype("", "Undefined(ALL_DTYPE)"), flag("keepdim", "keep_dim")}, {{"Out"}}, read_reduce, write_reduce},
   };
   // clang-format on

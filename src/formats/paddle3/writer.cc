@@ -262,17 +262,9 @@ bool ProgramWriter::write_as_pair(const Node& dequantize) {
 // together.
 const Group* ProgramWriter::original_group(std::size_t index) const {
   const Node& node = graph_.nodes[index];
-  if (!source_ || !changes_.is_as_read(node)) return nullptr;
-  const auto source = static_cast<std::size_t>(node.source);
-  const Group& group = source_->groups[source_->group_of_node[source]];
-  const std::size_t before = source - group.first_node;
-  if (index < before || index - before + group.node_count > graph_.nodes.size()) return nullptr;
-  for (std::size_t i = 0; i < group.node_count; ++i) {
-    const Node& member = graph_.nodes[index - before + i];
-    if (member.source != static_cast<int>(group.first_node + i) || !changes_.is_as_read(member))
-      return nullptr;
-  }
-  return &group;
+  if (!source_ || node.source < 0) return nullptr;
+  const Group& group = source_->groups[source_->group_of_node[static_cast<std::size_t>(node.source)]];
+  return changes_.are_as_read(index, group.first_node, group.node_count) ? &group : nullptr;
 }
 
 void ProgramWriter::write_node(std::size_t index) {

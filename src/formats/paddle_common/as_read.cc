@@ -74,6 +74,17 @@ bool Changes::is_as_read(const Node& node) const {
          same_names(node.outputs, read.outputs);
 }
 
+bool Changes::are_as_read(std::size_t index, std::size_t first, std::size_t count) const {
+  if (!is_as_read(graph_.nodes[index])) return false;
+  const std::size_t before = static_cast<std::size_t>(graph_.nodes[index].source) - first;
+  if (index < before || index - before + count > graph_.nodes.size()) return false;
+  for (std::size_t i = 0; i < count; ++i) {
+    const Node& member = graph_.nodes[index - before + i];
+    if (member.source != static_cast<int>(first + i) || !is_as_read(member)) return false;
+  }
+  return true;
+}
+
 const Param* Changes::original_param(std::string_view name) const {
   if (!as_read_) return nullptr;
   auto it = as_read_->params.find(name);

@@ -42,6 +42,9 @@ class Changes {
 
   bool none() const;
   bool is_as_read(const Node& node) const;
+  // Whether the nodes that were read as `first` and the `count` behind it, of which the one at `index` is
+  // one, are still the same, and stand together.
+  bool are_as_read(std::size_t index, std::size_t first, std::size_t count) const;
   bool is_as_read(const Value& constant) const;
   const Param* original_param(std::string_view name) const;  // null when there was none of that name
 

@@ -202,7 +202,8 @@ std::vector<OpMap> numeric_rows() {
   for (std::string_view name : {"bilinear_interp_v2", "nearest_interp", "bilinear_interp"})
     rows.push_back(
         {name, "resize", {"X", "OutSize", "Scale", "SizeTensor*"}, {"Out"}, resize, {}, read_resize});
-  for (std::string_view name : {"relu", "sigmoid", "tanh", "exp", "sqrt", "abs"})
+  for (std::string_view name :
+       {"relu", "sigmoid", "tanh", "exp", "sqrt", "abs", "erf", "log", "floor", "ceil", "sign"})
     rows.push_back({name, name, {"X"}, {"Out"}});
   for (auto [paddle, octet] :
        std::array<std::pair<const char*, const char*>, 7>{{{"elementwise_add", "add"},
@@ -213,6 +214,12 @@ std::vector<OpMap> numeric_rows() {
                                                            {"elementwise_min", "min"},
                                                            {"elementwise_pow", "pow"}}})
     rows.push_back({paddle, octet, {"X", "Y"}, {"Out"}, {integer("axis")}});
+  for (auto [paddle, octet] : std::array<std::pair<const char*, const char*>, 3>{
+           {{"less_than", "less"}, {"less_equal", "less_equal"}, {"equal", "equal"}}})
+    rows.push_back({paddle, octet, {"X", "Y"}, {"Out"}, {integer("axis")}});
+  for (auto [paddle, octet] : std::array<std::pair<const char*, const char*>, 2>{
+           {{"greater_than", "less"}, {"greater_equal", "less_equal"}}})
+    rows.push_back({paddle, octet, {"Y", "X"}, {"Out"}, {integer("axis")}});
   return rows;
 }
 

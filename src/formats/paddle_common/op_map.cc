@@ -253,7 +253,7 @@ std::string written_type(const Graph& graph, const Node& node) {
 }
 
 bool has_type(std::string_view type) {
-  return std::ranges::any_of(rows(), [&](const OpMap& row) { return row.paddle == type; });
+  return type == "rnn" || std::ranges::any_of(rows(), [&](const OpMap& row) { return row.paddle == type; });
 }
 
 std::int64_t int_attr(const OpDesc& op, std::string_view name, std::int64_t fallback) {

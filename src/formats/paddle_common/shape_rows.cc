@@ -33,6 +33,15 @@ void write_slice(const Graph&, const Node& node, NewOp& op) {
            Ints(attr<Ints>(node, "axes").size(), node.inputs.size() > 1 ? -1 : 1));
 }
 
+// Paddle leaves dimensions of other sizes than 1 where octet may refuse them; where a model runs both are
+// the same.
+void write_squeeze(const Graph&, const Node&, NewOp&) {}
+
+// Paddle 3's word for the 64-bit one; in older files it is an op and a cast.
+void write_shape(const Graph&, const Node& node, NewOp& op) {
+  if (attr<std::string>(node, "dtype") == "int64") op.type = "shape64";
+}
+
 void read_full(const OpDesc& op, Node& node) {
   node.attrs["dtype"] = dtype_attr(op, "dtype");
   // str_value, where there is one, is exact; value is only a float.
@@ -81,7 +90,7 @@ std::vector<OpMap> shape_rows() {
       {"reshape2", "reshape", {"X", "Shape", "ShapeTensor*"}, {"Out"}, {ints("shape")}, {"XShape"}},
       {"reshape", "reshape", {"X", "Shape", "ShapeTensor*"}, {"Out"}, {ints("shape")}},
       {"flatten_contiguous_range", "flatten", {"X"}, {"Out"}, {integer("start_axis"), integer("stop_axis")}, {"XShape"}},
-      {"squeeze2", "squeeze", {"X", "AxesTensor"}, {"Out"}, {ints("axes")}, {"XShape"}},
+      {"squeeze2", "squeeze", {"X", "AxesTensor"}, {"Out"}, {ints("axes")}, {"XShape"}, nullptr, write_squeeze},
       {"squeeze", "squeeze", {"X", "AxesTensor"}, {"Out"}, {ints("axes")}},
       {"unsqueeze2", "unsqueeze", {"X", "AxesTensor"}, {"Out"}, {ints("axes")}, {"XShape"}},
       {"unsqueeze", "unsqueeze", {"X", "AxesTensor"}, {"Out"}, {ints("axes")}},
@@ -91,14 +100,14 @@ std::vector<OpMap> shape_rows() {
       {"split", "split", {"X", "AxisTensor"}, {"Out*"}, {integer("axis"), integer("num"), ints("sections")}, {}, read_split},
       {"slice", "slice", {"Input", "StartsTensor", "EndsTensor", "StartsTensorList*", "EndsTensorList*"}, {"Out"},
        {ints("axes"), ints("starts"), ints("ends"), ints("decrease_axis", "decrease_axes")}, {}, read_slice, write_slice},
-      {"shape", "shape", {"Input"}, {"Out"}},
+      {"shape", "shape", {"Input"}, {"Out"}, {}, {}, nullptr, write_shape},
       {"fill_constant", "full", {"ShapeTensor", "ValueTensor", "ShapeTensorList*"}, {"Out"},
        {{"shape", "shape", AttrType::kLongs}, real("value")}, {}, read_full, write_full},
       {"arg_max", "arg_max", {"X"}, {"Out"},
        {{"axis", "axis", AttrType::kLong}, flag("keepdims"), flag("flatten")}, {}, read_arg_max, write_arg_max},
   };
   // clang-format on
-  for (std::string_view name : {"reduce_mean", "reduce_sum", "reduce_max"})
+  for (std::string_view name : {"reduce_mean", "reduce_sum", "reduce_max", "reduce_min"})
     rows.push_back({name,
                     name,
                     {"X"},
