@@ -36,11 +36,11 @@ test: setup
 	@$(BUILD) fuzz
 	@ctest --test-dir build/release -j $(JOBS) --output-on-failure -LE '^(tipc|releases)$$'
 
-## make test-paddle3  Paddle's new files in Paddle 3.0, 3.1, 3.2 and 3.3 (600 MB to download, then some minutes)
+## make test-paddle3  Paddle's new files in Paddle 3.0, 3.1, 3.2 and 3.3 (700 MB to download, then some minutes)
 test-paddle3: setup
 	@$(CONFIGURE) $(TEST_OPTIONS)
 	@$(BUILD) release --target octet_program octet_rewrite_tool octet_paddle3_ops_tool
-	@ctest --test-dir build/release --output-on-failure -R '^(paddle_paddle3|paddle3_(networks|releases))$$'
+	@ctest --test-dir build/release --output-on-failure -R '^(paddle_paddle3|paddle3_(networks|releases|onnx))$$'
 
 ## make test-tipc    the chains of test_tipc as they are written: train, evaluate, export, infer; quantize, infer (ten minutes)
 test-tipc: setup

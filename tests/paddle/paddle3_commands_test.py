@@ -60,7 +60,7 @@ class CommandsTest(ModelTestCase):
                 self.octet("compare", "--model", model, "--baseline", collection.FOLDER / "small", "--input", f"x={self.out}/x.npy")
 
     def test_pictures(self):
-        pictures = ["--img-size", 64]
+        pictures = ["--resize-size", 0, "--crop-size", 64]
         for model in self.spellings:
             with self.subTest(model=model.name):
                 self.octet("infer", "--model-dir", model, "--img-path", self.out / "pictures", *pictures)
@@ -73,7 +73,7 @@ class CommandsTest(ModelTestCase):
 
     def test_export(self):
         subprocess.run([sys.executable, "-c", CHECKPOINT, self.out / "net.pdparams"], check=True, capture_output=True)
-        self.octet("export", "--model", "mobilenet_v3_small", "--class-num", 4, "--pretrained", self.out / "net", "--save-inference-dir", self.out / "exported", "--format", "paddle3",
+        self.octet("export", "--model", "mobilenet_v3_small", "--pretrained", self.out / "net", "--save-inference-dir", self.out / "exported", "--format", "paddle3",
                    "--img-size", 64)
         self.assertIn("inference.json", self.octet("info", "--model", self.out / "exported"))
 
@@ -92,10 +92,20 @@ class CommandsTest(ModelTestCase):
 
     def test_precedence(self):
         """As in Paddle the new file counts where both are there; the older one is still there by its name."""
-        octet_side.convert(collection.FOLDER / "small_kl_old", self.folder, "paddle")
+        for file in collection.FOLDER.joinpath("small").glob("inference.pd*"):
+            shutil.copy(file, self.folder)
+        octet_side.convert(self.folder, self.folder, "paddle3")
         for model in (self.folder, self.folder / "inference"):
-            self.assertNotIn("quantized: Paddle", self.octet("info", "--model", model))
-        self.assertIn("quantized: Paddle", self.octet("info", "--model", self.folder / "inference.pdmodel"))
+            self.assertIn("inference.json", self.octet("info", "--model", model))
+        self.assertIn("inference.pdmodel", self.octet("info", "--model", self.folder / "inference.pdmodel"))
+
+    def test_an_older_file_is_not_written_beside_a_new_one(self):
+        """The new one would be taken for it, with the parameters of the other."""
+        before = {file.name: file.read_bytes() for file in self.folder.iterdir()}
+        result = octet_side.call("convert", "--model", collection.FOLDER / "small_kl_old", "--output", self.folder, "--format", "paddle")
+        self.assertEqual(result.returncode, 2)
+        self.assertRegex(result.stderr, r"\Aoctet: error: .*inference\.json.*\n\Z")
+        self.assertEqual({file.name: file.read_bytes() for file in self.folder.iterdir()}, before)
 
 
 def edited(change):

@@ -318,8 +318,9 @@ def quantize(name, folder):
         net = tool.convert(net)
         net.eval()
     x = rng.normal(0, 1, shape).astype(np.float32)
+    y = net(paddle.to_tensor(x)).numpy()
     paddle.jit.save(paddle.jit.to_static(net, full_graph=True), str(folder / "inference"), input_spec=[paddle.static.InputSpec(shape, "float32", "x")])
-    np.savez(folder / "reference.npz", x=x, y=net(paddle.to_tensor(x)).numpy())
+    np.savez(folder / "reference.npz", x=x, y=y)
 
 
 def make(kind, out_dir, *sources):

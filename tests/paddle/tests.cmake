@@ -11,10 +11,13 @@ foreach(name float quantized round_trip bad_input footprint ptq paddle3 paddle3_
 endforeach()
 
 # For `make test-paddle3` alone: all networks, and every release of Paddle 3, of which each is 200 MB to download.
-foreach(name networks releases)
+if(OCTET_ONNX_PYTHON)
+  set(paddle3_onnx onnx)
+endif()
+foreach(name networks releases ${paddle3_onnx})
   add_test(NAME paddle3_${name} COMMAND ${OCTET_PYTHON} ${CMAKE_CURRENT_LIST_DIR}/paddle3_${name}_test.py)
   set_tests_properties(paddle3_${name} PROPERTIES LABELS releases FIXTURES_REQUIRED paddle_models TIMEOUT 3600
-                       ENVIRONMENT "${paddle_environment}")
+                       ENVIRONMENT "${paddle_environment};OCTET_ONNX_PYTHON=${OCTET_ONNX_PYTHON}")
 endforeach()
 
 add_test(NAME parity_state_dict COMMAND ${OCTET_PYTHON} ${CMAKE_CURRENT_LIST_DIR}/state_dict_test.py)

@@ -3,6 +3,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "base/journal.h"
 #include "formats/paddle/model_io.h"
 #include "formats/paddle/source.h"
 #include "formats/paddle_common/op_map.h"
@@ -188,6 +189,13 @@ std::string write_model(const Graph& graph, const std::function<void(Bytes)>& wr
 }
 
 void add_model(AtomicFiles& files, const Graph& graph, const ModelPaths& paths) {
+  // Paddle, and octet, would take that file for the model, with the parameters of this one.
+  const std::filesystem::path newer = std::filesystem::path(paths.model).replace_extension(".json");
+  if (file_exists(newer))
+    fail(
+        "{}: a Paddle 3 model is there, which would be taken for the one that is to be written beside it; "
+        "remove it or choose another directory",
+        newer.string());
   files.begin(paths.weights);
   std::string program = write_model(graph, [&](Bytes bytes) { files.write(bytes); });
   files.add(paths.model, program);
