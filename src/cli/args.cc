@@ -422,8 +422,7 @@ void Args::add_config(std::function<void()> then) {
 
 void Args::add_config(std::string help, std::function<void(const std::string&, const Texts&)> load) {
   add("config", &config_, "FILE", std::move(help)).aliases = {"c"};
-  add("opts", &opts_, "KEY=VALUE", "what takes the place of the config's values: optimizer.momentum=0.8")
-      .aliases = {"o"};
+  add("opts", &opts_, "KEY=VALUE", "override values of the config: optimizer.momentum=0.8").aliases = {"o"};
   load_config_ = std::move(load);
 }
 

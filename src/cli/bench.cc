@@ -421,10 +421,10 @@ int bench(const Options& options) {
 std::function<int()> declare_bench(Args& args) {
   auto options = std::make_shared<Options>();
   args.group("Models");
-  Flag& model = args.add(
-      "model", &options->models, "MODEL",
-      "a directory with a Paddle inference model, a model file, or a network of the zoo by its name; "
-      "several take turns");
+  Flag& model =
+      args.add("model", &options->models, "MODEL",
+               "a model, an ONNX file or a Paddle inference model, or a network of the zoo by its name; "
+               "several take turns");
   model.aliases = {"model-dir", "model-path"};
   model.required = true;
   add_file_flags(args, &options->files);

@@ -43,7 +43,7 @@ struct Options {
   std::string confusion_matrix;               // a PNG file; empty: none
   std::optional<train::TrainOptions> config;  // of a segmentation network; none: something else
   SegmentFlags segment;
-  std::string num_workers, data_format;  // accepted for PaddleSeg's sake
+  std::string num_workers, data_format;  // for compatibility with PaddleSeg
 };
 
 // A model, what it answered so far and how long that took.
@@ -388,8 +388,8 @@ std::function<int()> declare_eval(Args& args) {
   add_segment_flags(args, &options->segment, "aug-eval");
   add_runtime_flags(args, &options->runtime);
   args.add("num-workers", &options->num_workers, "N",
-           "accepted for PaddleSeg's sake: --threads read pictures");
-  args.add("data-format", &options->data_format, "NCHW", "accepted for PaddleSeg's sake: there is no other");
+           "for compatibility with PaddleSeg; has no effect, --threads read the pictures");
+  args.add("data-format", &options->data_format, "NCHW", "for compatibility with PaddleSeg; the only layout");
   args.note(
       "Prints the share of pictures whose label is the most likely class (acc1), or among the five most "
       "likely (acc5). The time is that of the model alone, without decoding. Agreement is the share of "

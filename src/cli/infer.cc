@@ -44,7 +44,7 @@ struct Options {
   int warmup = 0;
   std::string deploy_yaml;  // of PaddleSeg's, in place of the model's folder
   std::string save_dir = "./output";
-  // Accepted for PaddleSeg's sake.
+  // For compatibility with PaddleSeg.
   bool with_argmax = false, use_trt = false, use_int8 = false, enable_mkldnn = false,
        enable_auto_tune = false, print_detail = true;
   std::string auto_tuned_shape_file, model_name, min_subgraph_size;
@@ -304,9 +304,9 @@ int infer(Options& options) {
 void add_paddleseg_flags(Args& args, Options* options) {
   args.group("PaddleSeg's deploy/python/infer.py");
   args.add("save-dir", &options->save_dir, "DIR", "where the masks of a segmentation model go");
-  const char* kNone = "accepted for PaddleSeg's sake, without an effect";
+  const char* kNone = "for compatibility with PaddleSeg; has no effect";
   args.add("with-argmax", &options->with_argmax,
-           "accepted for PaddleSeg's sake: done where the model does not");
+           "for compatibility with PaddleSeg: the argmax is taken wherever the model does not");
   args.add("use-trt", &options->use_trt, kNone);
   args.add("use-int8", &options->use_int8, kNone);
   args.add("enable-mkldnn", &options->enable_mkldnn, kNone);

@@ -167,7 +167,7 @@ void show_model(const Options& options) {
 std::function<int()> declare_info(Args& args) {
   auto options = std::make_shared<Options>();
   args.add_positional("MODEL", &options->model.path, "MODEL",
-                      "a directory with a Paddle inference model, or a model file");
+                      "a model: an ONNX file, or a directory, file or prefix of a Paddle inference model");
   Flag& flag =
       args.add("model", &options->model.path, "MODEL", "the model, as a flag in place of the argument");
   flag.aliases = {"model-dir", "model-path"};

@@ -39,8 +39,8 @@ void add_file_flags(Args& args, ModelFlags* flags) {
 
 void add_model_flags(Args& args, ModelFlags* flags, const std::string& name) {
   args.group("Model");
-  Flag& flag =
-      args.add(name, &flags->path, "MODEL", "a directory with a Paddle inference model, or a model file");
+  Flag& flag = args.add(name, &flags->path, "MODEL",
+                        "a model: an ONNX file, or a directory, file or prefix of a Paddle inference model");
   flag.aliases = {"model", "model-dir", "model-path"};
   flag.required = true;
   add_file_flags(args, flags);
@@ -81,7 +81,7 @@ void add_format_flags(Args& args, SaveOptions* save) {
     files.push_back(row.model_file);
   }
   args.add("format", &save->format, fmt::format("{}", fmt::join(names, "|")),
-           fmt::format("the kind of files to write, in this order: {}", fmt::join(files, ", ")))
+           fmt::format("the files to write: {}, respectively", fmt::join(files, ", ")))
       .path = "save_format";
   args.add("opset", &save->opset, {0, 99}, "ONNX: the opset, 13 to 21; 0: as it was read, else 17").path =
       "opset";

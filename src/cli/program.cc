@@ -22,7 +22,7 @@ std::span<const Command> commands() {
       {"train", "Train a network on labelled pictures.", declare_train},
       {"info", "Show what a model holds, or what this octet and CPU can do.", declare_info},
       {"run", "Run a model on arrays from .npy files.", declare_run},
-      {"infer", "Classify pictures with a model.", declare_infer},
+      {"infer", "Classify or segment pictures with a model.", declare_infer},
       {"predict", "Segment pictures, with a checkpoint or a model.", declare_predict},
       {"eval", "Measure a model's accuracy, or how far two models agree.", declare_eval},
       {"ptq", "Quantize a model to int8 with a few pictures.", declare_ptq},

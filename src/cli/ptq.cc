@@ -497,7 +497,7 @@ std::function<int()> declare_ptq(Args& args) {
            "a scale for each output channel of a weight, or one for all");
   args.add("activation-quantize-type", &options->activation_quantize_type,
            "range_abs_max|moving_average_abs_max|abs_max",
-           "accepted for PaddleSlim's sake: all of them are the same at inference");
+           "for compatibility with PaddleSlim: all of them mean the same at inference");
   args.add("weight-bits", &q.weight_bits, {2, 8}, "bits per weight");
   args.add("activation-bits", &q.activation_bits, {2, 8}, "bits per activation");
   args.group("Accuracy");

@@ -19,7 +19,7 @@ void add_crop_size(Args& args, SegmentFlags* flags) {
   Flag& flag = args.at("crop-size");
   flag.number_list = true;
   flag.most_numbers = 2;
-  flag.help += "; two numbers are, " + std::string(kHelp);
+  flag.help += "; W,H " + std::string(kHelp);
   flag.set = [flags, square = flag.set](const std::string& text) {
     const std::vector<std::string> parts = split(text, ", ");
     if (parts.size() != 2) return square(text);

@@ -76,7 +76,7 @@ void add_network_keys(Args& args, SegmentationKeys* keys, train::NetworkOptions&
 
 void add_segmentation_keys(Args& args, SegmentationKeys* keys, train::TrainOptions* train) {
   Flag& task = args.add("task", &keys->task, "classification|segmentation", "what the network is for");
-  task.default_text = "what it says by its name";
+  task.default_text = "what the network is made for";
   task.path = "task";
   Flag& version = args.add("paddleseg-version", &keys->version, "2.2|2.9",
                            "whose meanings count where versions of PaddleSeg disagree");

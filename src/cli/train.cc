@@ -88,7 +88,7 @@ void add_data_flags(Args& args, TrainFlags* flags) {
   args.add("interpolation", &flags->interpolation, "bilinear|bicubic|nearest|opencv",
            "how pictures are scaled")
       .default_text = "bilinear";
-  args.add("flip", &pictures.flip, "mirror every other picture");
+  args.add("flip", &pictures.flip, "mirror half of the pictures, chosen at random");
   args.add("color-jitter", &pictures.color_jitter,
            "change brightness, contrast and saturation by up to this share");
   args.add("auto-augment", &pictures.auto_augment, "AutoAugment, with its policy for ImageNet");
@@ -104,7 +104,7 @@ void add_schedule_flags(Args& args, TrainFlags* flags) {
   rate.default_text = "0.1";
   rate.path = "lr_scheduler.learning_rate";
   rate.other_paths = {"learning_rate", "learning_rate.value"};
-  Flag& other = args.add_key("learning-rate", "X", "the same, where 0 stands for what the recipe has");
+  Flag& other = args.add_key("learning-rate", "X", "PaddleSeg's name for --lr; 0: as the recipe says");
   other.set = [flags, set = rate.set](const std::string& text) {
     const std::optional<double> before = flags->lr;
     set(text);
@@ -230,9 +230,9 @@ void add_training_flags(Args& args, TrainFlags* flags) {
   args.add("pact-quant", &flags->quant.options.enabled,
            "train with the int8 arithmetic of the deployed model in mind")
       .path = "quant.pact_quant";
-  Flag& qat =
-      args.add_key("qat", "True|False",
-                   "the same in PaddleSeg's way: moving averages for activations, and batch norms go on");
+  Flag& qat = args.add_key("qat", "True|False",
+                           "quantization-aware training as PaddleSeg does it: moving averages for "
+                           "activations, batch norms not frozen");
   qat.boolean = true;
   qat.default_text = "False";
   qat.set = [flags](const std::string& text) {
