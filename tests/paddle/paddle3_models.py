@@ -115,7 +115,7 @@ def rare_ops(paddle):
                 ops.batch_norm(x, net.mean, net.variance, net.scale, net.bias, True, 0.9, 1e-5, "NCHW", True, False)[0],
                 ops.batch_norm_(x, net.mean, net.variance, net.scale, net.bias, True, 0.9, 1e-3, "NCHW", True, False)[0],
                 ops.matmul_with_flatten(flat, net.matrix, 1, 1), ops.full_with_tensor(paddle.full([1], 2.5), paddle.shape(x), paddle.float32), ops.shape(x),
-                ops.pad(x, [0, 0, 0, 0, 1, 2, 3, 0], 1.5), ops.elementwise_pow(paddle.abs(x), net.one), ops.swish(x), ops.assign(functional.hardsigmoid(x)),
+                ops.pad(x, [0, 0, 0, 0, 1, 2, 3, 0], 1.5), ops.elementwise_pow(paddle.abs(x), net.one), ops.pow(paddle.abs(x), 1.5), ops.swish(x), ops.assign(functional.hardsigmoid(x)),
                 *[getattr(paddle, name)(paddle.abs(x) * 3 - (0 if name == "log" else 4)) for name in ("erf", "log", "floor", "ceil", "sign")],
                 *[paddle.cast(getattr(paddle, name)(x, 0 * x + net.one), "float32") for name in ("less_than", "less_equal", "equal", "greater_than", "greater_equal")],
                 paddle.min(x, [1], keepdim=True), functional.relu(x - 0.5) - x * x + functional.avg_pool2d(x, 3, 1, 1, ceil_mode=True))
@@ -128,7 +128,7 @@ def fake_ops(paddle):
     ops = paddle._C_ops
 
     def forward(net, x):
-        results = []
+        results = [ops.moving_average_abs_max_scale(x, net.one, net.one, 0.9, True)[0]]
         for rounding in (0, 1):
             results += [*ops.fake_quantize_abs_max(x, 8, rounding), *ops.fake_quantize_dequantize_abs_max(x, 8, rounding),
                         *ops.fake_channel_wise_quantize_abs_max(x, 8, rounding, 1, False), *ops.fake_channel_wise_quantize_dequantize_abs_max(x, 8, rounding, 1)]

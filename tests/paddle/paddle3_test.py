@@ -50,10 +50,12 @@ class QuantizedTest(paddle3_checks.Paddle3Checks):
             feed, expected = {"x": reference["x"]}, [reference["y"]]
         self.assert_close(octet_side.run(folder, feed, ["fetch_name_0"]).values(), expected, paddle3_checks.TOLERANCE)
         self.check_same_bytes(folder)
-        # What octet writes anew Paddle runs as well.
+        # What octet writes anew Paddle runs as well; but its predictor fails on weights that are quantized in the run, in its own files, too.
         octet_side.convert(folder, self.out / "older", "paddle")
         octet_side.convert(self.out / "older", self.out / "new", "paddle3")
-        self.assert_close(self.paddle3.run(self.out / "new", [feed], True)[0].values(), expected, paddle3_checks.TOLERANCE)
+        self.assert_close(self.paddle3.run_static(self.out / "new", [feed])[0], expected, paddle3_checks.TOLERANCE)
+        if name != "qat":
+            self.assert_close(self.paddle3.run(self.out / "new", [feed], True)[0].values(), expected, paddle3_checks.TOLERANCE)
         self.assert_close(octet_side.run(self.out / "new", feed, ["fetch_name_0"]).values(), expected, paddle3_checks.TOLERANCE)
 
 
