@@ -15,6 +15,7 @@
 #include "quant/held_out.h"
 #include "quant/report.h"
 #include "quant/sensitivity.h"
+#include "quant/shift_inputs.h"
 #include "quant/threshold_search.h"
 
 namespace octet {
@@ -164,6 +165,11 @@ class Ptq {
     decisions.points = find_insertion_points(graph, insertion_options(options_));
     result.seen = kept ? kept->calibration : calibrate(graph, decisions);
     if (comm_.rank() != 0) return result;
+    if (is_auto() && fits_inputs()) {
+      decisions.shifts = shift_inputs(graph, decisions.points, result.seen, options_.activation_bits,
+                                      !options_.onnx_format, &result.scaled);
+      decisions.points = find_insertion_points(graph, insertion_options(options_));
+    }
 
     for (const Layer& layer : decisions.points.layers) quantize_weights_of(layer, graph, decisions);
     const ThresholdOptions thresholds{
