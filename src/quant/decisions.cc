@@ -6,6 +6,7 @@
 #include "graph/op_table.h"
 #include "passes/uses.h"
 #include "quant/insert.h"
+#include "quant/shift_inputs.h"
 
 namespace octet::quant {
 
@@ -61,6 +62,7 @@ void Decisions::use(const std::map<ValueId, Choice>& found) {
 Graph quantized_graph(const Graph& graph, const Decisions& decisions, bool onnx_format) {
   Graph quantized = graph;
   insert_quantization(quantized, decisions.points, decisions.activations, decisions.weights, onnx_format);
+  settle_shifts(quantized, decisions.shifts);
   for (const auto& [made, numbers] : decisions.corrections)
     add_to_channels(quantized, made, numbers, graph.value(made).shape.size() == 4 ? 1 : -1);
   infer_shapes(quantized);

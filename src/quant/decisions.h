@@ -12,12 +12,20 @@ struct Choice {
   float threshold = 0;
 };
 
+// A tensor that a layer reads is made smaller by `centre`, so that [0, top] has all of the integers.
+struct InputShift {
+  float centre = 0, threshold = 0;  // threshold: of what is left
+  double top = 0;
+  std::vector<double> of_outputs;  // what makes up for it in the layer's bias
+};
+
 // All that makes an int8 model of a float graph, as far as it is decided; by the values of that graph.
 struct Decisions {
   InsertionPoints points;
   int bits = 8;                                        // of activations that a threshold is chosen for
   std::map<ValueId, Choice> choices;                   // who chose the threshold of a tensor
   std::map<ValueId, Quantization> activations;         // what it became: some tensors share one
+  std::map<ValueId, InputShift> shifts;                // of tensors; they have this threshold and no other
   std::map<ValueId, QuantizedWeight> weights;          // of layers
   std::map<ValueId, std::vector<double>> corrections;  // to be added to the channels of layers' outputs
 

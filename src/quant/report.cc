@@ -114,7 +114,10 @@ QuantizeReport make_report(const Graph& graph, const Decisions& decisions, const
     quality.op = op_type(graph, node_of(graph, layer));
     quality.input = graph.value(input).name;
     quality.algorithm = decisions.choices.at(input).method;
-    quality.threshold = static_cast<double>(decisions.activations.at(input).abs_max());
+    const auto shift = decisions.shifts.find(input);
+    quality.threshold = shift == decisions.shifts.end()
+                            ? static_cast<double>(decisions.activations.at(input).abs_max())
+                            : shift->second.top;
     const TensorStatistics& seen = calibration.tensors.at(quality.input);
     quality.min = static_cast<double>(seen.min);
     quality.max = static_cast<double>(seen.max);

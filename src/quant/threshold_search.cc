@@ -15,9 +15,9 @@ using Choices = std::map<ValueId, Choice>;
 
 // What each method would choose for each tensor.
 std::vector<Choices> choices_of(std::span<const ThresholdMethod> methods, const Graph& graph,
-                                const InsertionPoints& points, const Calibration& calibration,
+                                const Decisions& decisions, const Calibration& calibration,
                                 const ThresholdOptions& options, ThreadPool& pool) {
-  const std::set<ValueId> tensors = points.tensors(graph);
+  const std::set<ValueId> tensors = decisions.points.tensors(graph);
   const std::vector<ValueId> ids(tensors.begin(), tensors.end());
   std::vector<std::vector<float>> found(methods.size(), std::vector<float>(ids.size()));
   pool.parallel_for(static_cast<std::int64_t>(ids.size()), [&](std::int64_t i) {
@@ -35,6 +35,9 @@ std::vector<Choices> choices_of(std::span<const ThresholdMethod> methods, const 
   std::vector<Choices> result(methods.size());
   for (std::size_t m = 0; m < methods.size(); ++m)
     for (std::size_t i = 0; i < ids.size(); ++i) result[m][ids[i]] = {methods[m].name, found[m][i]};
+  for (const auto& [id, shift] : decisions.shifts)
+    for (Choices& choices : result)
+      if (choices.contains(id)) choices[id] = {"shifted", shift.threshold};
   return result;
 }
 
@@ -167,7 +170,7 @@ void find_thresholds(const Graph& graph, const ThresholdMethod* method, const Th
     return [&progress, name](std::int64_t done, std::int64_t total) { progress(name, done, total); };
   };
   const auto methods = method ? std::span(method, 1) : threshold_methods();
-  std::vector<Choices> all = choices_of(methods, graph, decisions->points, calibration, options, pool);
+  std::vector<Choices> all = choices_of(methods, graph, *decisions, calibration, options, pool);
   if (!method) {
     const CalibrationSample& sample = calibration.sample;
     const auto half = sample.begin() + static_cast<std::ptrdiff_t>((sample.size() + 1) / 2);
