@@ -10,6 +10,7 @@ endforeach()
 
 set(OCTET_ONNX_PYTHON "" CACHE FILEPATH "A Python that has onnx and ONNX Runtime; none: no tests against them")
 
+include(attack/tests.cmake)
 include(style/tests.cmake)
 include(bench/tests.cmake)
 include(install/tests.cmake)

@@ -4,6 +4,7 @@
 #include <cctype>
 
 #include "base/error.h"
+#include "base/memory.h"
 
 namespace octet {
 namespace fs = std::filesystem;
@@ -51,7 +52,8 @@ std::string first_bytes(Bytes bytes) {
 
 Image decode_image(Bytes bytes, const std::string& name) {
   for (const Format& format : formats())
-    if (is_of(format, bytes)) return format.decode(bytes, name);
+    if (is_of(format, bytes))
+      return with_memory([&] { return name + " as pixels"; }, [&] { return format.decode(bytes, name); });
   fail("{}: not a JPEG, PNG, WebP or BMP picture ({})", name,
        bytes.empty() ? "the file is empty" : fmt::format("starts with '{}'", first_bytes(bytes)));
 }
