@@ -1,4 +1,7 @@
 #pragma once
+#include <utility>
+#include <vector>
+
 #include "graph/graph.h"
 
 namespace octet {
@@ -8,6 +11,7 @@ namespace octet {
 struct AnswerOps {
   std::vector<Node> nodes;
   std::vector<ValueId> outputs;  // of the graph with them
+  std::vector<std::pair<ValueId, Tensor>> constants = {};  // that they read
 
   bool empty() const { return nodes.empty(); }
 };
