@@ -28,7 +28,7 @@ cuda:
 	@cmake --preset cuda --log-level=WARNING -DOCTET_LIBTORCH=$$(tools/setup --libtorch-cuda)
 	@$(BUILD) cuda --target octet_program octet
 
-## make test         everything: unit tests, parity with Paddle, style, install, two minutes of fuzzing
+## make test         everything: unit tests, parity with Paddle, style, install, two minutes of fuzzing and attacks
 test: setup
 	@$(CONFIGURE) $(TEST_OPTIONS)
 	@cmake --preset fuzz --log-level=WARNING

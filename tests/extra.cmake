@@ -26,6 +26,6 @@ if(OCTET_ONNX_PYTHON)
 endif()
 
 if(OCTET_FUZZ_BUILD)
-  add_test(NAME fuzz COMMAND ${CMAKE_SOURCE_DIR}/fuzz/run 15)
+  add_test(NAME fuzz COMMAND ${CMAKE_SOURCE_DIR}/fuzz/run 5)
   set_tests_properties(fuzz PROPERTIES LABELS fuzz ENVIRONMENT OCTET_FUZZ_BUILD=${OCTET_FUZZ_BUILD})
 endif()

@@ -245,13 +245,14 @@ int usable_threads(int wanted, Reporter& reporter) {
     start_threads(started, kPools * wanted - 1, [&mutex](int) { const std::lock_guard end(mutex); });
   }
   for (std::thread& thread : started) thread.join();
-  const int threads = std::max((static_cast<int>(started.size()) + 1) / kPools, 1);
-  if (threads < wanted)
-    reporter.notice(
-        fmt::format("the system has no room for {0} threads to train, {0} to read data and {0} to run models; "
-                    "going on with {1} of each",
-                    wanted, threads));
-  return threads;
+  if (static_cast<int>(started.size()) == kPools * wanted - 1) return wanted;
+  // Whatever the limit is, training itself needs some of it, too.
+  const int threads = std::max(static_cast<int>(started.size() + 1) / (2 * kPools), 1);
+  reporter.notice(
+      fmt::format("the system has no room for {0} threads to train, {0} to read data and {0} to run models; "
+                  "going on with {1} of each",
+                  wanted, std::min(threads, wanted)));
+  return std::min(threads, wanted);
 }
 
 }  // namespace octet::train

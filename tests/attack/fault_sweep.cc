@@ -55,7 +55,7 @@ std::vector<Case> cases(const Options& options) {
        ptq + " --batch-num 1 --batch-size 1 --output-dir int8 --save-stats out/stats"},
       {"run", "run --model model" + arrays, "run --model scores" + arrays},
       {"eval", eval + " --model-path model", eval + " --model-path scores", true},
-      {"infer", infer + " --model-dir model", infer + " --model-dir model --batch-size 2 --topk 1"},
+      {"infer", infer + " --model-dir scores", infer + " --model-dir model"},
       {"bench", "bench --model model --warmup 0 --runs 2 --json out/a.json",
        "bench --model scores --warmup 0 --runs 2 --json out/a.json", true},
       {"data synth-disc", "data synth-disc --output out --count 10 --size 64x64 --seed 1",
