@@ -1,5 +1,5 @@
-// fuzz_seeds FOLDER: writes FOLDER/<target>/<number>, small valid inputs for each fuzz target to start from, and
-// FOLDER/<target>.dict, the words of formats whose tables have them.
+// fuzz_seeds FOLDER: writes FOLDER/<target>/<number>, small valid inputs for each fuzz target to start from,
+// and FOLDER/<target>.dict, the words of formats whose tables have them.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -90,8 +90,9 @@ Graph quantized(const Graph& graph, bool older) {
     inputs = {{x.shape(), {x.data<float>().begin(), x.data<float>().end()}}};
     return index == 0;
   };
-  const Model model = quantize(Model(std::make_shared<const Graph>(graph)), batches,
-                               {.algo = "abs_max", .round_type = "round", .onnx_format = !older, .threads = 1});
+  const Model model =
+      quantize(Model(std::make_shared<const Graph>(graph)), batches,
+               {.algo = "abs_max", .round_type = "round", .onnx_format = !older, .threads = 1});
   return *model.graph();
 }
 
@@ -240,8 +241,9 @@ Words paddle_words() {
 }
 
 Words onnx_words() {
-  Words words = {"axis", "axes", "perm", "kernel_shape", "strides", "pads", "dilations", "group", "auto_pad",
-                 "SAME_UPPER", "keepdims", "alpha", "mode", "linear", "to", "block_size"};
+  Words words = {"axis",      "axes",   "perm",     "kernel_shape", "strides",  "pads",
+                 "dilations", "group",  "auto_pad", "SAME_UPPER",   "keepdims", "alpha",
+                 "mode",      "linear", "to",       "block_size"};
   for (const onnx::ReadRow& row : onnx::read_table()) words.emplace_back(row.type);
   return words;
 }
@@ -305,8 +307,7 @@ int main(int argc, char** argv) {
     int number = 0;
     for (const std::string& input : row.make())
       octet::write_file(folder / fmt::format("seed{}", number++), input);
-    if (row.words)
-      octet::write_file(folder.string() + ".dict", octet::dictionary(row.words()));
+    if (row.words) octet::write_file(folder.string() + ".dict", octet::dictionary(row.words()));
   }
   return 0;
 }

@@ -23,7 +23,8 @@ constexpr std::string_view kUnits = "KMGT";
 
 void limit_memory(std::size_t bytes) {
   constexpr std::size_t kLeast = std::size_t{64} << 20;  // the program itself and its messages
-  if (bytes < kLeast) fail("{} is less than the {} that octet itself takes", size_text(bytes), size_text(kLeast));
+  if (bytes < kLeast)
+    fail("{} is less than the {} that octet itself takes", size_text(bytes), size_text(kLeast));
   struct rlimit limits {};
   if (::getrlimit(RLIMIT_DATA, &limits) != 0) limits.rlim_max = RLIM_INFINITY;
   limits.rlim_cur = std::min<rlim_t>(bytes, limits.rlim_max);

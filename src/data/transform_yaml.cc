@@ -73,8 +73,7 @@ void write_transforms(YAML::Emitter& out, const Transforms& transforms) {
 }
 
 Transforms read_transforms(const std::string& text, const std::string& name, bool random_allowed) {
-  return reading_yaml(name,
-                      [&] { return read_transforms(parse_yaml(text, name), name, random_allowed); });
+  return reading_yaml(name, [&] { return read_transforms(parse_yaml(text, name), name, random_allowed); });
 }
 
 std::string write_transforms(const Transforms& transforms) {

@@ -274,10 +274,9 @@ Session::Bound& Session::bound_for(const std::vector<Tensor>& inputs) {
     const std::size_t bytes = bound.plan.arena_bytes;
     with_memory([&] { return fmt::format("a run with these inputs needs {}", size_text(bytes)); },
                 [&] {
-                  arena_.reset(static_cast<std::byte*>(::operator new[](bytes, std::align_val_t(kAlignment))),
-                               [](std::byte* memory) {
-                                 ::operator delete[](memory, std::align_val_t(kAlignment));
-                               });
+                  arena_.reset(
+                      static_cast<std::byte*>(::operator new[](bytes, std::align_val_t(kAlignment))),
+                      [](std::byte* memory) { ::operator delete[](memory, std::align_val_t(kAlignment)); });
                   arena_bytes_ = bytes;
                 });
   }

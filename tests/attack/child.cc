@@ -30,7 +30,7 @@ Outcome run_in_child(const std::vector<std::string>& words, const Limits& limits
     ::setrlimit(RLIMIT_CORE, &core);
     if (limits.cpu_seconds > 0) {
       const auto seconds = static_cast<rlim_t>(limits.cpu_seconds);
-      const struct rlimit cpu {seconds, seconds + 1};
+      const struct rlimit cpu { seconds, seconds + 1 };
       ::setrlimit(RLIMIT_CPU, &cpu);
     }
     ::alarm(static_cast<unsigned>(limits.wall_seconds));

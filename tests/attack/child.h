@@ -5,7 +5,7 @@
 namespace octet::attack {
 
 struct Limits {
-  int cpu_seconds = 0;   // 0: none
+  int cpu_seconds = 0;  // 0: none
   int wall_seconds = 60;
 };
 

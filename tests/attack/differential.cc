@@ -1,6 +1,6 @@
-// octet_differential COUNT|SECONDSs [--seed N | --graph N]: random small graphs through the reference kernels and through
-// those of every instruction set that this CPU has, with and without the rewrites, on one thread and on three.
-// Float results may differ by rounding; a quantized graph gives the same bytes everywhere.
+// octet_differential COUNT|SECONDSs [--seed N | --graph N]: random small graphs through the reference kernels
+// and through those of every instruction set that this CPU has, with and without the rewrites, on one thread
+// and on three. Float results may differ by rounding; a quantized graph gives the same bytes everywhere.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -87,7 +87,8 @@ class Maker {
         if (channels % g == 0) groups = g, out = g * up_to(1, 9);
     const std::int64_t per_group = channels / groups;
     const float scale = 1 / std::sqrt(static_cast<float>(per_group * size * size));
-    ConvOptions options{.strides = pair(2), .paddings = pads(2), .dilations = pair(chance(20) ? 3 : 1), .groups = groups};
+    ConvOptions options{
+        .strides = pair(2), .paddings = pads(2), .dilations = pair(chance(20) ? 3 : 1), .groups = groups};
     if (chance(60)) options.bias = constant({out});
     return b_.conv2d(x, constant({out, per_group, size, size}, scale), options);
   }
@@ -119,7 +120,10 @@ class Maker {
 
   ValueId pool(ValueId x) {
     if (chance(25)) return b_.global_avg_pool(x);
-    const PoolOptions options{.kernel = pair(3), .strides = pair(3), .paddings = pads(1), .ceil_mode = chance(30),
+    const PoolOptions options{.kernel = pair(3),
+                              .strides = pair(3),
+                              .paddings = pads(1),
+                              .ceil_mode = chance(30),
                               .exclusive = chance(70)};
     return chance(50) ? b_.max_pool(x, options) : b_.avg_pool(x, options);
   }
@@ -144,29 +148,51 @@ class Maker {
   ValueId moved(ValueId x) {
     const Shape& shape = b_.shape(x);
     switch (up_to(0, 2)) {
-      case 0: return b_.transpose(x, {0, 2, 3, 1});
-      case 1: return b_.slice(x, {1}, {0}, {std::max<std::int64_t>(1, shape[1] / 2)});
-      default: return b_.slice(x, {2, 3}, {0, 1}, {shape[2], shape[3]});
+      case 0:
+        return b_.transpose(x, {0, 2, 3, 1});
+      case 1:
+        return b_.slice(x, {1}, {0}, {std::max<std::int64_t>(1, shape[1] / 2)});
+      default:
+        return b_.slice(x, {2, 3}, {0, 1}, {shape[2], shape[3]});
     }
   }
 
   ValueId resized(ValueId x) {
-    return b_.resize(x, {.mode = chance(50) ? "nearest" : "bilinear", .out_h = up_to(1, 24), .out_w = up_to(1, 24),
-                         .align_corners = chance(30), .align_mode = up_to(0, 1)});
+    return b_.resize(x, {.mode = chance(50) ? "nearest" : "bilinear",
+                         .out_h = up_to(1, 24),
+                         .out_w = up_to(1, 24),
+                         .align_corners = chance(30),
+                         .align_mode = up_to(0, 1)});
   }
 
   ValueId layer(ValueId x) {
     switch (up_to(0, 15)) {
-      case 0: case 1: case 2: case 3: return convolution(x);
-      case 4: return transposed(x);
-      case 5: case 6: case 7: return activation(x);
-      case 8: case 9: return binary(x);
-      case 10: return pool(x);
-      case 11: return joined(x);
-      case 12: return normalised(x);
-      case 13: return resized(x);
-      case 14: return moved(x);
-      default: return b_.softmax(x, 1);
+      case 0:
+      case 1:
+      case 2:
+      case 3:
+        return convolution(x);
+      case 4:
+        return transposed(x);
+      case 5:
+      case 6:
+      case 7:
+        return activation(x);
+      case 8:
+      case 9:
+        return binary(x);
+      case 10:
+        return pool(x);
+      case 11:
+        return joined(x);
+      case 12:
+        return normalised(x);
+      case 13:
+        return resized(x);
+      case 14:
+        return moved(x);
+      default:
+        return b_.softmax(x, 1);
     }
   }
 
@@ -234,8 +260,8 @@ void compare(std::uint64_t number, const Graph& graph, const Tensor& input, bool
         const std::string wrong = difference(found, expected, is_exact ? 0 : 2e-4);
         if (wrong.empty()) continue;
         ++totals.found;
-        fmt::print("graph {}, {}, {}, {} threads, {}: {}\n{}\n", number, is_exact ? "quantized" : "float", isa.name,
-                   threads, ir_optim ? "rewritten" : "as it is", wrong, dump(graph));
+        fmt::print("graph {}, {}, {}, {} threads, {}: {}\n{}\n", number, is_exact ? "quantized" : "float",
+                   isa.name, threads, ir_optim ? "rewritten" : "as it is", wrong, dump(graph));
         std::fflush(stdout);
         return;
       }
@@ -321,8 +347,8 @@ int main(int argc, char** argv) {
     current = seed * 1000003 + static_cast<std::uint64_t>(totals.graphs);
     octet::attack::one(current, totals);
   }
-  fmt::print("{} graphs, {} of them quantized as well, {} runs in {:.0f} s; {} findings\nkernels:", totals.graphs,
-             totals.quantized, totals.runs, passed(), totals.found);
+  fmt::print("{} graphs, {} of them quantized as well, {} runs in {:.0f} s; {} findings\nkernels:",
+             totals.graphs, totals.quantized, totals.runs, passed(), totals.found);
   for (const auto& [name, count] : totals.kernels) fmt::print(" {} ({})", name, count);
   fmt::print("\n");
   return totals.found == 0 ? 0 : 1;

@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "support/faults.h"
+#include "support/fault_runner.h"
 #include "support/sandbox.h"
 
 namespace octet::attack {
@@ -30,14 +30,16 @@ struct Options {
 // `before` and `after` write to the folder out/ of the sandbox.
 struct Case {
   std::string name, before, after;
-  bool has_times = false;  // numbers in its files differ from run to run
+  bool has_times = false;   // numbers in its files differ from run to run
   bool many_files = false;  // files appear one after the other, each of them whole
   bool only_files = false;  // neither threads nor memory
+  std::string counts = {};  // the ending of the files that count; empty: all
 };
 
 std::vector<Case> cases(const Options& options) {
   const std::string picture = " --resize-size 4 --crop-size 4";
-  const std::string exported = "export --width 0.25 --img-size 32 --pretrained checkpoint --save_inference_dir out";
+  const std::string exported =
+      "export --width 0.25 --img-size 32 --pretrained checkpoint --save_inference_dir out";
   const std::string ptq = "ptq --model-path scores --data-dir photos --batch-size 3" + picture;
   const std::string eval = "eval --data-dir photos --json out/a.json --confusion-matrix out/a.png" + picture;
   const std::string infer = "infer --img-path photos --json out/a.json --csv out/a.csv" + picture;
@@ -50,7 +52,8 @@ std::vector<Case> cases(const Options& options) {
        "convert --model scores --output out --format onnx"},
       {"export", exported, exported + " --no-softmax --mean 0,0,0"},
       {"ptq", ptq + " --output-dir out --weight-bits 8", ptq + " --output-dir out --weight-bits 4"},
-      {"ptq to ONNX", ptq + " --output-dir out --format onnx --fast", ptq + " --output-dir out --format onnx --weight-bits 4 --fast"},
+      {"ptq to ONNX", ptq + " --output-dir out --format onnx --fast",
+       ptq + " --output-dir out --format onnx --weight-bits 4 --fast"},
       {"ptq --save-stats", ptq + " --output-dir int8 --save-stats out/stats",
        ptq + " --batch-num 1 --batch-size 1 --output-dir int8 --save-stats out/stats"},
       {"run", "run --model model" + arrays, "run --model scores" + arrays},
@@ -63,9 +66,11 @@ std::vector<Case> cases(const Options& options) {
   };
   if (options.train) {
     const std::string train =
-        "train --model mobilenet_v3_small --width 0.25 --data-dir photos --img-size 32 --batch-size 3 "
-        "--output-dir out --threads 1 --workers 0 --seed 1";
-    all = {{"train", train + " --epochs 1", train + " --epochs 1 --lr 0.01", true, false, true}};
+        "train --data-path data --model resnet18 --width 0.25 --img-size 32 -b 2 --lr 0.05 --threads 1 -j 1 "
+        "--device cpu "
+        "--output-dir out ";
+    all = {
+        {"train", train + "--epochs 1", train + "--iters 3 --resume out", false, false, true, ".pdparams"}};
   }
   return all;
 }
@@ -73,7 +78,8 @@ std::vector<Case> cases(const Options& options) {
 std::string without_numbers(const std::string& text) {
   std::string out;
   for (char c : text)
-    if (!std::isdigit(static_cast<unsigned char>(c)) && c != '.' && c != '-' && c != 'e' && c != '+') out += c;
+    if (!std::isdigit(static_cast<unsigned char>(c)) && c != '.' && c != '-' && c != 'e' && c != '+')
+      out += c;
   return out;
 }
 
@@ -81,14 +87,19 @@ std::string without_numbers(const std::string& text) {
 Files all_files(const fs::path& folder) {
   Files files;
   for (const fs::directory_entry& entry : fs::recursive_directory_iterator(folder))
-    if (entry.is_regular_file())
-      files[fs::relative(entry.path(), folder).string()] = read_file(entry.path());
+    if (entry.is_regular_file()) files[fs::relative(entry.path(), folder).string()] = read_file(entry.path());
   return files;
 }
 
 class Sweep {
  public:
-  Sweep(const Case& what, const Options& options) : case_(what), options_(options), out_(box_ / "out") {}
+  Sweep(const Case& what, const Options& options) : case_(what), options_(options), out_(box_ / "out") {
+    for (const char* name : {"train/blue", "train/red", "val/blue", "val/red"}) {  // to train on
+      const fs::path folder = box_ / (std::string("data/") + name);
+      fs::create_directories(folder);
+      fs::copy(box_ / "photos" / (folder.filename().string() + ".png"), folder);
+    }
+  }
 
   void run() {
     start_over({});
@@ -128,7 +139,9 @@ class Sweep {
     if (result.exit_code != 0) complain("does not work: " + result.err, {});
   }
 
-  bool same(const Files& a, const Files& b) const {
+  bool same(Files a, Files b) const {
+    for (Files* files : {&a, &b})
+      std::erase_if(*files, [&](const auto& file) { return !file.first.ends_with(case_.counts); });
     if (a.size() != b.size()) return false;
     for (const auto& [name, content] : a) {
       const auto other = b.find(name);
@@ -146,7 +159,9 @@ class Sweep {
       if (entry.is_directory()) finish_commit(entry.path());
     finish_commit(out_);
     Files files = all_files(out_);
-    std::erase_if(files, [](const auto& file) { return fs::path(file.first).filename().string().starts_with(".octet-"); });
+    std::erase_if(files, [](const auto& file) {
+      return fs::path(file.first).filename().string().starts_with(".octet-");
+    });
     return files;
   }
 
@@ -174,7 +189,8 @@ class Sweep {
     const long total = count(kind);
     if (kind == "memory") {
       if (total == 0) complain("no allocations are counted", {});
-      for (long i = 0; i < options_.memory; ++i) one({.at = 1 + i * total / options_.memory, .only = kind, .how = how});
+      for (long i = 0; i < options_.memory; ++i)
+        one({.at = 1 + i * total / options_.memory, .only = kind, .how = how});
       return;
     }
     for (long at = 1 + offset_++ % options_.share; at <= total; at += options_.share)
@@ -191,11 +207,16 @@ class Sweep {
     const auto lines = std::count(result.err.begin(), result.err.end(), '\n');
     if (result.exit_code == 2 && (lines < 1 || result.err.find("octet: error: ") == std::string::npos))
       return complain("no error of one line: " + result.err, fault);
-    if (!is_allowed(seen())) return complain(fmt::format("neither the old nor the new state: {}", names()), fault);
+    if (!is_allowed(seen()))
+      return complain(fmt::format("neither the old nor the new state: {}", names()), fault);
     if (result.exit_code == 0 && !same(seen(), new_files_) && !kill)
       return complain("success, and the new files are not there: " + result.err, fault);
     must_work(case_.after);
-    if (!same(all_files(out_), new_files_)) complain(fmt::format("the next run left {}", names()), fault);
+    const Files now = all_files(out_);
+    const bool is_clean = std::ranges::none_of(now, [](const auto& file) {
+      return fs::path(file.first).filename().string().starts_with(".octet-");
+    });
+    if (!is_clean || !same(now, new_files_)) complain(fmt::format("the next run left {}", names()), fault);
   }
 
   std::string names() const {

@@ -65,8 +65,9 @@ Words make_words() {
       for (const paddle3::AttrMap& attr : row.attrs) words.paddle3.emplace_back(attr.name);
     }
   for (const onnx::ReadRow& row : onnx::read_table()) words.onnx.emplace_back(row.type);
-  for (const char* name : {"axis", "axes", "perm", "kernel_shape", "strides", "pads", "dilations", "group", "to",
-                           "mode", "SAME_UPPER", "keepdims", "alpha", "beta", "linear", "cubic", "block_size"})
+  for (const char* name :
+       {"axis", "axes", "perm", "kernel_shape", "strides", "pads", "dilations", "group", "to", "mode",
+        "SAME_UPPER", "keepdims", "alpha", "beta", "linear", "cubic", "block_size"})
     words.onnx.emplace_back(name);
   return words;
 }
@@ -115,8 +116,8 @@ class Attacker {
     if (!isa.empty()) run.insert(run.end(), {"--isa", isa});
     if (pick(4) == 0) run.insert(run.end(), {"--ir-optim", "False"});
     attack(number, sample, folder, run);
-    std::vector<std::string> ptq = {"ptq", "--model-path", path, "--data-dir", input_.string(), "--output-dir",
-                                    (dir_ / "q").string()};
+    std::vector<std::string> ptq = {"ptq",          "--model-path",       path, "--data-dir", input_.string(),
+                                    "--output-dir", (dir_ / "q").string()};
     if (pick(8)) ptq.emplace_back("--fast");
     attack(number, sample, folder, ptq);
     static const char* const kFormats[] = {"paddle", "paddle3", "onnx"};
@@ -181,7 +182,8 @@ int run(const Options& options) {
   for (int status = 0; ::wait(&status) > 0;) whole = whole && status == 0;
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   fmt::print(
-      "{} mutants of {} models, {} commands, {} of them successful, in {:.0f} s; the slowest took {} ms of CPU "
+      "{} mutants of {} models, {} commands, {} of them successful, in {:.0f} s; the slowest took {} ms of "
+      "CPU "
       "time, the largest {} MB; {} findings{}\n",
       counters->mutants.load(), samples.size(), counters->commands.load(), counters->good.load(), seconds,
       counters->slowest_ms.load(), counters->peak_kilobytes.load() >> 10, counters->found.load(),

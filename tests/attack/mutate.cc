@@ -27,24 +27,66 @@ const T& one_of(Random& random, const std::vector<T>& list) {
 
 // Numbers at which programs break.
 std::int64_t odd_integer(std::int64_t was, Random& random) {
-  static const std::vector<std::int64_t> kOdd = {
-      0,       1,       2,       3,       -1,      -2,      7,       8,
-      9,       16,      17,      64,      127,     128,     255,     256,
-      1000,    4096,    65535,   65536,   1 << 20, 1 << 24, 1 << 28, 1 << 30,
-      -(1LL << 31), (1LL << 31) - 1, 1LL << 31, 1LL << 32, (1LL << 32) + 1, 1LL << 40, 1LL << 62,
-      std::numeric_limits<std::int64_t>::max(), std::numeric_limits<std::int64_t>::min()};
+  static const std::vector<std::int64_t> kOdd = {0,
+                                                 1,
+                                                 2,
+                                                 3,
+                                                 -1,
+                                                 -2,
+                                                 7,
+                                                 8,
+                                                 9,
+                                                 16,
+                                                 17,
+                                                 64,
+                                                 127,
+                                                 128,
+                                                 255,
+                                                 256,
+                                                 1000,
+                                                 4096,
+                                                 65535,
+                                                 65536,
+                                                 1 << 20,
+                                                 1 << 24,
+                                                 1 << 28,
+                                                 1 << 30,
+                                                 -(1LL << 31),
+                                                 (1LL << 31) - 1,
+                                                 1LL << 31,
+                                                 1LL << 32,
+                                                 (1LL << 32) + 1,
+                                                 1LL << 40,
+                                                 1LL << 62,
+                                                 std::numeric_limits<std::int64_t>::max(),
+                                                 std::numeric_limits<std::int64_t>::min()};
   const auto bits = static_cast<std::uint64_t>(was);
   switch (below(random, 6)) {
-    case 0: return static_cast<std::int64_t>(bits + 1);
-    case 1: return static_cast<std::int64_t>(bits - 1);
-    case 2: return static_cast<std::int64_t>(bits * 2);
-    case 3: return static_cast<std::int64_t>(0 - bits);
-    default: return one_of(random, kOdd);
+    case 0:
+      return static_cast<std::int64_t>(bits + 1);
+    case 1:
+      return static_cast<std::int64_t>(bits - 1);
+    case 2:
+      return static_cast<std::int64_t>(bits * 2);
+    case 3:
+      return static_cast<std::int64_t>(0 - bits);
+    default:
+      return one_of(random, kOdd);
   }
 }
 
 double odd_number(double was, Random& random) {
-  static const std::vector<double> kOdd = {0, -0.0, 1, -1, 0.5, 1e-40, 1e-7, 1e7, 1e30, -1e30, 3.4e38,
+  static const std::vector<double> kOdd = {0,
+                                           -0.0,
+                                           1,
+                                           -1,
+                                           0.5,
+                                           1e-40,
+                                           1e-7,
+                                           1e7,
+                                           1e30,
+                                           -1e30,
+                                           3.4e38,
                                            std::numeric_limits<double>::infinity(),
                                            -std::numeric_limits<double>::infinity(),
                                            std::numeric_limits<double>::quiet_NaN()};
@@ -54,37 +96,73 @@ double odd_number(double was, Random& random) {
 std::string odd_text(const std::string& was, const std::vector<std::string>& others,
                      const std::vector<std::string>& words, Random& random) {
   switch (below(random, 8)) {
-    case 0: return "";
-    case 1: return was + was;
-    case 2: return was.substr(0, was.size() / 2);
-    case 3: return std::string(below(random, 3000), 'x') + "\n\x1b[31m\xff";
+    case 0:
+      return "";
+    case 1:
+      return was + was;
+    case 2:
+      return was.substr(0, was.size() / 2);
+    case 3:
+      return std::string(below(random, 3000), 'x') + "\n\x1b[31m\xff";
     case 4:
     case 5:
       if (!words.empty()) return one_of(random, words);
       [[fallthrough]];
-    default: return others.empty() ? "?" : one_of(random, others);
+    default:
+      return others.empty() ? "?" : one_of(random, others);
   }
 }
 
 // ---- protobuf
 
-enum class Type { kLeaf, kProgram, kBlock, kOp, kOpVar, kOpAttr, kVar, kVarType, kLodTensor, kTensorDesc,
-                  kModel, kGraph, kNode, kAttribute, kTensor, kValueInfo, kTypeProto, kTensorType, kShape,
-                  kDim, kOpset };
+enum class Type {
+  kLeaf,
+  kProgram,
+  kBlock,
+  kOp,
+  kOpVar,
+  kOpAttr,
+  kVar,
+  kVarType,
+  kLodTensor,
+  kTensorDesc,
+  kModel,
+  kGraph,
+  kNode,
+  kAttribute,
+  kTensor,
+  kValueInfo,
+  kTypeProto,
+  kTensorType,
+  kShape,
+  kDim,
+  kOpset
+};
 
 Type type_of(Type parent, std::uint32_t field) {
   static const std::map<std::pair<Type, std::uint32_t>, Type> kMessages = {
-      {{Type::kProgram, 1}, Type::kBlock},       {{Type::kBlock, 3}, Type::kVar},
-      {{Type::kBlock, 4}, Type::kOp},            {{Type::kOp, 1}, Type::kOpVar},
-      {{Type::kOp, 2}, Type::kOpVar},            {{Type::kOp, 4}, Type::kOpAttr},
-      {{Type::kVar, 2}, Type::kVarType},         {{Type::kVarType, 3}, Type::kLodTensor},
-      {{Type::kLodTensor, 1}, Type::kTensorDesc}, {{Type::kModel, 7}, Type::kGraph},
-      {{Type::kModel, 8}, Type::kOpset},         {{Type::kGraph, 1}, Type::kNode},
-      {{Type::kGraph, 5}, Type::kTensor},        {{Type::kGraph, 11}, Type::kValueInfo},
-      {{Type::kGraph, 12}, Type::kValueInfo},    {{Type::kGraph, 13}, Type::kValueInfo},
-      {{Type::kNode, 5}, Type::kAttribute},      {{Type::kAttribute, 5}, Type::kTensor},
-      {{Type::kAttribute, 6}, Type::kGraph},     {{Type::kValueInfo, 2}, Type::kTypeProto},
-      {{Type::kTypeProto, 1}, Type::kTensorType}, {{Type::kTensorType, 2}, Type::kShape},
+      {{Type::kProgram, 1}, Type::kBlock},
+      {{Type::kBlock, 3}, Type::kVar},
+      {{Type::kBlock, 4}, Type::kOp},
+      {{Type::kOp, 1}, Type::kOpVar},
+      {{Type::kOp, 2}, Type::kOpVar},
+      {{Type::kOp, 4}, Type::kOpAttr},
+      {{Type::kVar, 2}, Type::kVarType},
+      {{Type::kVarType, 3}, Type::kLodTensor},
+      {{Type::kLodTensor, 1}, Type::kTensorDesc},
+      {{Type::kModel, 7}, Type::kGraph},
+      {{Type::kModel, 8}, Type::kOpset},
+      {{Type::kGraph, 1}, Type::kNode},
+      {{Type::kGraph, 5}, Type::kTensor},
+      {{Type::kGraph, 11}, Type::kValueInfo},
+      {{Type::kGraph, 12}, Type::kValueInfo},
+      {{Type::kGraph, 13}, Type::kValueInfo},
+      {{Type::kNode, 5}, Type::kAttribute},
+      {{Type::kAttribute, 5}, Type::kTensor},
+      {{Type::kAttribute, 6}, Type::kGraph},
+      {{Type::kValueInfo, 2}, Type::kTypeProto},
+      {{Type::kTypeProto, 1}, Type::kTensorType},
+      {{Type::kTensorType, 2}, Type::kShape},
       {{Type::kShape, 1}, Type::kDim}};
   const auto found = kMessages.find({parent, field});
   return found == kMessages.end() ? Type::kLeaf : found->second;
@@ -122,7 +200,8 @@ std::optional<std::vector<Field>> parse(std::string_view text, Type type) {
   while (!text.empty()) {
     const auto key = read_varint(text);
     if (!key) return std::nullopt;
-    Field field{.number = static_cast<std::uint32_t>(*key >> 3), .wire = static_cast<std::uint32_t>(*key & 7)};
+    Field field{.number = static_cast<std::uint32_t>(*key >> 3),
+                .wire = static_cast<std::uint32_t>(*key & 7)};
     if (field.wire == kVarint || field.wire == kBytes) {
       const auto number = read_varint(text);
       if (!number) return std::nullopt;
@@ -210,8 +289,9 @@ void mutate_leaf(const Place& place, const std::vector<Place>& alike, const std:
   Field& field = place.field();
   if (field.wire == kVarint) {
     const bool other = chance(random, 20);
-    field.value = other ? one_of(random, alike).field().value
-                        : static_cast<std::uint64_t>(odd_integer(static_cast<std::int64_t>(field.value), random));
+    field.value =
+        other ? one_of(random, alike).field().value
+              : static_cast<std::uint64_t>(odd_integer(static_cast<std::int64_t>(field.value), random));
   } else if (field.wire == kFixed32) {
     float was = 0;
     std::memcpy(&was, &field.value, sizeof was);
@@ -256,11 +336,20 @@ void mutate_once(std::vector<Field>& fields, Type root, const std::vector<std::s
   if (!is_message && chance(random, 75)) return mutate_leaf(place, alike, words, random);
   const Field copy = one_of(random, alike).field();  // before lists move
   switch (below(random, 5)) {
-    case 0: list.erase(list.begin() + at); break;
-    case 1: list.insert(list.begin() + at, Field(list[place.at])); break;
-    case 2: list.insert(list.begin() + static_cast<std::ptrdiff_t>(below(random, list.size() + 1)), copy); break;
-    case 3: list[place.at] = copy; break;
-    default: std::swap(list[place.at], list[below(random, list.size())]);
+    case 0:
+      list.erase(list.begin() + at);
+      break;
+    case 1:
+      list.insert(list.begin() + at, Field(list[place.at]));
+      break;
+    case 2:
+      list.insert(list.begin() + static_cast<std::ptrdiff_t>(below(random, list.size() + 1)), copy);
+      break;
+    case 3:
+      list[place.at] = copy;
+      break;
+    default:
+      std::swap(list[place.at], list[below(random, list.size())]);
   }
 }
 
@@ -288,10 +377,17 @@ void mutate_value(json& value, const std::vector<json*>& places, const std::vect
     json copy = *one_of(random, alike);
     if (value.is_array()) {
       switch (below(random, 4)) {
-        case 0: value.erase(at); break;
-        case 1: value.insert(value.begin() + static_cast<std::ptrdiff_t>(at), json(value[at])); break;
-        case 2: std::swap(value[at], value[below(random, value.size())]); break;
-        default: value[at] = std::move(copy);
+        case 0:
+          value.erase(at);
+          break;
+        case 1:
+          value.insert(value.begin() + static_cast<std::ptrdiff_t>(at), json(value[at]));
+          break;
+        case 2:
+          std::swap(value[at], value[below(random, value.size())]);
+          break;
+        default:
+          value[at] = std::move(copy);
       }
     } else {
       auto item = value.begin();
@@ -302,8 +398,8 @@ void mutate_value(json& value, const std::vector<json*>& places, const std::vect
         item.value() = std::move(copy);
     }
   } else if (chance(random, 10)) {  // another type
-    static const std::vector<json> kOthers = {nullptr, true, 0, -1, 1e300, "", json::array(), json::object(),
-                                              json::array({1, "x"})};
+    static const std::vector<json> kOthers = {
+        nullptr, true, 0, -1, 1e300, "", json::array(), json::object(), json::array({1, "x"})};
     value = one_of(random, kOthers);
   } else if (value.is_number_float()) {
     value = odd_number(value.get<double>(), random);
@@ -384,11 +480,13 @@ std::string mutate_params(const std::string& file, int count, Random& random) {
       case 3:
         if (record.values.size() >= sizeof(float)) {
           const auto value = static_cast<float>(odd_number(1, random));
-          std::memcpy(&record.values[below(random, record.values.size() / sizeof value) * sizeof value], &value,
-                      sizeof value);
+          std::memcpy(&record.values[below(random, record.values.size() / sizeof value) * sizeof value],
+                      &value, sizeof value);
         }
         break;
-      case 4: record.values.resize(below(random, record.values.size() + 1)); break;
+      case 4:
+        record.values.resize(below(random, record.values.size() + 1));
+        break;
       default:
         if (chance(random, 50))
           std::swap(record, records[below(random, records.size())]);

@@ -10,7 +10,8 @@ namespace octet::attack {
 
 using testing::ramp;
 
-inline ValueId conv(Builder& b, ValueId x, std::int64_t channels, std::int64_t size, ConvOptions options = {}) {
+inline ValueId conv(Builder& b, ValueId x, std::int64_t channels, std::int64_t size,
+                    ConvOptions options = {}) {
   static std::uint32_t seed = 1;
   const std::string name = "w" + std::to_string(++seed);
   const Shape shape = {channels, b.shape(x)[1] / options.groups, size, size};
@@ -24,8 +25,9 @@ inline ValueId norm(Builder& b, ValueId x) {
   const Shape shape = {b.shape(x)[1]};
   Tensor variance(DType::kFloat32, shape);
   for (float& value : variance.mutable_data<float>()) value = 1;
-  return b.batch_norm(x, b.constant(name + ".scale", ramp(shape, 2)), b.constant(name + ".bias", ramp(shape, 3)),
-                      b.constant(name + ".mean", ramp(shape, 4)), b.constant(name + ".variance", variance));
+  return b.batch_norm(x, b.constant(name + ".scale", ramp(shape, 2)),
+                      b.constant(name + ".bias", ramp(shape, 3)), b.constant(name + ".mean", ramp(shape, 4)),
+                      b.constant(name + ".variance", variance));
 }
 
 // As MobileNetV3: depthwise, squeeze and excite, a residual.
@@ -62,8 +64,7 @@ inline Graph ocr() {
   y = b.avg_pool(y, {.kernel = {8, 1}, .strides = {8, 1}});
   y = b.transpose(b.squeeze(y, {2}), {0, 2, 1});
   y = b.layer_norm(y, b.constant("ln.scale", ramp({8}, 7)), b.constant("ln.bias", ramp({8}, 8)), 2);
-  const std::vector<ValueId> parts =
-      b.split(b.matmul(y, b.constant("qkv", ramp({8, 24}, 10))), {8, 8, 8}, 2);
+  const std::vector<ValueId> parts = b.split(b.matmul(y, b.constant("qkv", ramp({8, 24}, 10))), {8, 8, 8}, 2);
   const ValueId scores = b.softmax(b.scale(b.matmul(parts[0], parts[1], {.transpose_y = true}), 0.35));
   y = b.add(b.matmul(scores, parts[2]), y);
   y = b.reshape(b.slice(y, {1}, {1}, {7}), {0, -1, 4, 2});

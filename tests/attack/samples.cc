@@ -35,11 +35,12 @@ std::vector<Sample> make_samples(const fs::path& folder) {
       if (format == std::string("paddle")) kinds.push_back({"older int8", {"--onnx-format", "False"}});
       for (const auto& [kind, flags] : kinds) {
         const fs::path out = base.string() + (kind == "int8" ? "-int8" : "-older");
-        std::vector<std::string> words = {"ptq",          "--model-path", plain.string(), "--data-dir", x.string(),
-                                          "--output-dir", out.string(),   "--fast"};
+        std::vector<std::string> words = {"ptq",      "--model-path", plain.string(), "--data-dir",
+                                          x.string(), "--output-dir", out.string(),   "--fast"};
         words.insert(words.end(), flags.begin(), flags.end());
         const Outcome outcome = run_in_child(words, {});
-        if (outcome.exit_code != 0) throw std::runtime_error("octet ptq of " + plain.string() + ": " + outcome.said);
+        if (outcome.exit_code != 0)
+          throw std::runtime_error("octet ptq of " + plain.string() + ": " + outcome.said);
         samples.push_back(sample_in(std::string(format) + " " + kind + " " + name, out));
       }
     }

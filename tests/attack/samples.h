@@ -7,7 +7,7 @@ namespace octet::attack {
 
 // A small model of each kind that octet reads, to be attacked.
 struct Sample {
-  std::string name;  // "paddle float classifier"
+  std::string name;                     // "paddle float classifier"
   std::filesystem::path model, params;  // params: empty where the model's file has them
 };
 

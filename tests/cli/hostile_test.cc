@@ -33,13 +33,19 @@ TEST(Hostile, ResultsGoThroughWhatIsNoRegularFile) {
   const std::string run = "octet run --model model --input x.npy --output ";
   EXPECT_EQ(run_shell(run + "/dev/null", box.path()).exit_code, 0);
   EXPECT_TRUE(fs::is_character_file("/dev/null"));
-  EXPECT_EQ(run_shell(run + "link.npy && " + run + "plain.npy && cmp there/y.npy plain.npy", box.path()).exit_code, 0);
+  EXPECT_EQ(
+      run_shell(run + "link.npy && " + run + "plain.npy && cmp there/y.npy plain.npy", box.path()).exit_code,
+      0);
   EXPECT_TRUE(fs::is_symlink(box / "link.npy"));
-  EXPECT_EQ(run_shell("cat pipe > got & " + run + "pipe && wait && cmp got plain.npy", box.path()).exit_code, 0);
+  EXPECT_EQ(run_shell("cat pipe > got & " + run + "pipe && wait && cmp got plain.npy", box.path()).exit_code,
+            0);
   EXPECT_TRUE(fs::is_fifo(box / "pipe"));
   const std::string eval =
       "octet eval --model-path model --data-dir photos --resize-size 4 --crop-size 4 --json ";
-  EXPECT_EQ(run_shell("cat pipe > got.json & " + eval + "pipe && wait && grep -q ms_per_image got.json", box.path()).exit_code, 0);
+  EXPECT_EQ(
+      run_shell("cat pipe > got.json & " + eval + "pipe && wait && grep -q ms_per_image got.json", box.path())
+          .exit_code,
+      0);
   EXPECT_TRUE(fs::is_fifo(box / "pipe"));
   EXPECT_EQ(run_shell(eval + "/dev/stdout | grep -q ms_per_image", box.path()).exit_code, 0);
 }
@@ -53,7 +59,8 @@ TEST(Hostile, GroupsThatMakeNoSenseAreRefusedAtOnce) {
     std::int64_t groups;
     bool transposed;
   };
-  for (const Kind& kind : {Kind{"conv2d", {8, 4, 3, 3}, 1, false}, {"depthwise", {4, 1, 3, 3}, 4, false},
+  for (const Kind& kind : {Kind{"conv2d", {8, 4, 3, 3}, 1, false},
+                           {"depthwise", {4, 1, 3, 3}, 4, false},
                            {"transpose", {4, 2, 2, 2}, 1, true}})
     for (std::int64_t groups : {std::int64_t{0}, std::int64_t{1} << 30, std::int64_t{-1}}) {
       Builder b;
@@ -62,11 +69,13 @@ TEST(Hostile, GroupsThatMakeNoSenseAreRefusedAtOnce) {
       Graph graph = b.build({kind.transposed ? b.conv2d_transpose(x, w, options) : b.conv2d(x, w, options)});
       graph.nodes[0].attrs["groups"] = groups;
       save_model(graph, dir / "m");
-      for (const char* command : {"run --input x.npy --model m", "run --ir-optim False --input x.npy --model m",
-                                  "info m --plan", "ptq --model-path m --data-dir x.npy --output-dir q"}) {
+      for (const char* command :
+           {"run --input x.npy --model m", "run --ir-optim False --input x.npy --model m", "info m --plan",
+            "ptq --model-path m --data-dir x.npy --output-dir q"}) {
         const auto start = std::chrono::steady_clock::now();
         SCOPED_TRACE(fmt::format("{}, {} groups: {}", kind.name, groups, command));
-        expect_refused(run_shell(fmt::format("octet {} --max-memory 500MB", command), dir.path()), "attribute groups is ");
+        expect_refused(run_shell(fmt::format("octet {} --max-memory 500MB", command), dir.path()),
+                       "attribute groups is ");
         EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(5));
       }
     }
@@ -122,7 +131,8 @@ TEST(Hostile, ObserversWhereScalesAreNeeded) {
     std::string changed = program;
     changed.replace(at, on.size(), on);
     write_file(dir / "m/inference.pdmodel", changed);
-    for (const char* command : {"run --model m --input x.npy", "ptq --model-path m --data-dir x.npy --output-dir q"}) {
+    for (const char* command :
+         {"run --model m --input x.npy", "ptq --model-path m --data-dir x.npy --output-dir q"}) {
       const ProgramResult result = run_shell(fmt::format("octet {}", command), dir.path());
       EXPECT_TRUE(result.exit_code == 0 || result.exit_code == 2) << command << ": " << result.err;
       EXPECT_EQ(result.err.find("internal error"), std::string::npos) << result.err;
@@ -159,24 +169,28 @@ TEST(MaxMemory, RefusesWhatWouldTakeMore) {
   Builder made;
   const ValueId x = made.input("x", {kUnknown, 3, kUnknown, kUnknown});
   const ValueId full = made.op("full", {}, {{"shape", std::vector<std::int64_t>{1 << 27}}, {"value", 1.0}});
-  save_model(made.build({made.add(made.flatten(x), made.reduce_mean(full, {0}, /*keepdims=*/true))}), box / "full");
+  save_model(made.build({made.add(made.flatten(x), made.reduce_mean(full, {0}, /*keepdims=*/true))}),
+             box / "full");
   expect_refused(run_shell("octet run --model full --input x.npy --threads 1 --max-memory 200MB", box.path()),
                  "out of memory: ");
   Builder large;
   const ValueId y = large.input("x", {kUnknown, 3, 4, 4});
   save_model(large.build({large.relu(large.resize(y, {.out_h = 4000, .out_w = 4000}))}), box / "large");
-  expect_refused(run_shell("octet run --model large --input x.npy --threads 1 --max-memory 200MB", box.path()),
-                 "and all together may take 200 MB");
+  expect_refused(
+      run_shell("octet run --model large --input x.npy --threads 1 --max-memory 200MB", box.path()),
+      "and all together may take 200 MB");
   Builder dense;
   const ValueId z = dense.input("x", {kUnknown, 6000});
-  save_model(dense.build({dense.matmul(z, dense.constant("w", Tensor(DType::kFloat32, {6000, 6000})))}), box / "dense");
+  save_model(dense.build({dense.matmul(z, dense.constant("w", Tensor(DType::kFloat32, {6000, 6000})))}),
+             box / "dense");
   save_npy(box / "z.npy", Tensor(DType::kFloat32, {1, 6000}));
-  expect_refused(run_shell("octet run --model dense --input z.npy --threads 1 --max-memory 100MB", box.path()),
-                 "out of memory: the packed weights of matmul");
-  write_file(box / "wide.png", encode_png(plain_image(9000, 9000, {1, 2, 3})));
   expect_refused(
-      run_shell("octet infer --model-dir model --img-path wide.png --threads 1 --max-memory 200MB", box.path()),
-      "wide.png");
+      run_shell("octet run --model dense --input z.npy --threads 1 --max-memory 100MB", box.path()),
+      "out of memory: the packed weights of matmul");
+  write_file(box / "wide.png", encode_png(plain_image(9000, 9000, {1, 2, 3})));
+  expect_refused(run_shell("octet infer --model-dir model --img-path wide.png --threads 1 --max-memory 200MB",
+                           box.path()),
+                 "wide.png");
 }
 #endif
 

@@ -29,9 +29,10 @@ inline Files read_together(const std::filesystem::path& folder) {
 }
 
 struct Fault {
-  long at = 0;            // the number of the step; 0: nothing goes wrong
-  std::string only = {};  // the one kind of step that counts (such as "rename"); empty: all that change the disk
-  std::string how = "kill";       // or "fail", or "stay"
+  long at = 0;  // the number of the step; 0: nothing goes wrong
+  std::string only =
+      {};  // the one kind of step that counts (such as "rename"); empty: all that change the disk
+  std::string how = "kill";        // or "fail", or "stay"
   std::filesystem::path log = {};  // see faults.cc
 };
 
