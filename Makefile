@@ -7,7 +7,7 @@ BUILD = cmake --build -j $(JOBS) --preset
 CONFIGURE = cmake --preset release --log-level=WARNING -DOCTET_LIBTORCH=$$(tools/setup --libtorch)
 TEST_OPTIONS = -DOCTET_PYTHON=$$(tools/setup --python) -DOCTET_ONNX_PYTHON=$$(tools/setup --onnx-python) -DOCTET_FUZZ_BUILD=$(CURDIR)/build/fuzz
 
-.PHONY: help setup build cuda test test-tipc test-paddle3 onnx-conformance quickstart quickstart-seg read-page bench bench-peers bench-accuracy bench-ocr bench-train bench-infer format lint asan tsan neon fuzz install clean
+.PHONY: help setup build cuda test test-tipc test-paddle3 onnx-conformance quickstart quickstart-seg read-page bench bench-peers bench-accuracy bench-ocr bench-train bench-infer format lint sanitize asan tsan attack coverage neon fuzz install clean
 
 help:
 	@sed -n 's/^## //p' $(MAKEFILE_LIST)
@@ -28,7 +28,7 @@ cuda:
 	@cmake --preset cuda --log-level=WARNING -DOCTET_LIBTORCH=$$(tools/setup --libtorch-cuda)
 	@$(BUILD) cuda --target octet_program octet
 
-## make test         everything: unit tests, parity with Paddle, style, install, two minutes of fuzzing
+## make test         everything: unit tests, parity with Paddle, style, install, two minutes of fuzzing and attacks
 test: setup
 	@$(CONFIGURE) $(TEST_OPTIONS)
 	@cmake --preset fuzz --log-level=WARNING
@@ -102,6 +102,12 @@ lint: setup
 	@cmake --preset dev --log-level=WARNING
 	@run-clang-tidy -quiet -p build/dev -j $(JOBS) '/(src|fuzz)/.*\.cc$$'
 
+## make sanitize     everything below: unit tests under all sanitizers, and a minute of each fuzz target (about two hours)
+sanitize: asan tsan
+	@cmake --preset fuzz --log-level=WARNING
+	@$(BUILD) fuzz
+	@fuzz/run 60
+
 ## make asan         unit tests under the address and undefined-behaviour sanitizers
 ## make tsan         unit tests under the thread sanitizer
 # These builds have no octet-train, and Open MPI is not clean itself.
@@ -109,6 +115,23 @@ asan tsan: setup
 	@cmake --preset $@ --log-level=WARNING
 	@$(BUILD) $@
 	@ctest --test-dir build/$@ -j $(JOBS) --output-on-failure -L unit -E 'ExamplesDoWhatTheyShow/(train|qat|launch)|SeveralProcesses'
+
+## make attack       mutated models, faults at every step, random graphs through all kernels: for hours (MUTANTS=N, SECONDS=N)
+attack: MUTANTS ?= 100000
+attack: SECONDS ?= 3600
+attack: setup
+	@$(CONFIGURE) $(TEST_OPTIONS)
+	@$(BUILD) release --target octet_program octet_mutants octet_differential octet_fault_sweep
+	@build/release/octet_mutants $(MUTANTS) --jobs $(JOBS) --seed $${SEED:-$$(date +%s)} --keep build/release/mutants_found
+	@build/release/octet_differential $(SECONDS)s --seed $${SEED:-$$(date +%s)}
+	@build/release/octet_fault_sweep
+	@build/release/octet_fault_sweep --train
+
+## make coverage     line coverage of what reads files, infers shapes and checks attributes; fails below 90 %
+coverage: setup
+	@cmake --preset coverage --log-level=WARNING
+	@$(BUILD) coverage --target octet_tests octet_mutants octet_differential
+	@tests/coverage/run build/coverage
 
 ## make neon         the fast kernels on 64-bit ARM, in an emulator, against the reference
 neon:

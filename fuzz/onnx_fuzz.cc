@@ -3,8 +3,8 @@
 
 #include "formats/onnx/model_io.h"
 #include "formats/onnx/proto.h"
-#include "graph/op_table.h"
 #include "model_files.h"
+#include "run_model.h"
 #include "survive.h"
 
 // A model without external data: what is beside a file in memory is nothing.
@@ -13,6 +13,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   return octet::survive([&] {
     octet::Graph graph = octet::onnx::load_model({file.path(), {}});
     octet::dump(graph);
-    octet::check_attributes(graph);
+    octet::prepare_and_run(graph);
   });
 }

@@ -1,17 +1,24 @@
-// fuzz_seeds FOLDER: writes FOLDER/<target>/<number>, small valid inputs for each fuzz target to start from.
+// fuzz_seeds FOLDER: writes FOLDER/<target>/<number>, small valid inputs for each fuzz target to start from,
+// and FOLDER/<target>.dict, the words of formats whose tables have them.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <filesystem>
 #include <string>
 #include <vector>
 
+#include "attack/sample_graphs.h"
 #include "formats/format.h"
+#include "formats/onnx/reader.h"
 #include "formats/paddle/model_io.h"
 #include "formats/paddle/state_dict.h"
 #include "formats/paddle3/model_io.h"
+#include "formats/paddle3/op_map.h"
+#include "formats/paddle_common/op_map.h"
 #include "graph/builder.h"
+#include "octet/quantize.h"
 #include "quant/calibrate.h"
 #include "support/archives.h"
 #include "support/idx_files.h"
@@ -77,6 +84,18 @@ std::string model(const Graph& graph, WriteModel write) {
   return size + program + params;
 }
 
+Graph quantized(const Graph& graph, bool older) {
+  const Tensor x = testing::ramp({2, 3, 16, 16}, 3);
+  const auto batches = [&](std::int64_t index, std::vector<FloatArray>& inputs) {
+    inputs = {{x.shape(), {x.data<float>().begin(), x.data<float>().end()}}};
+    return index == 0;
+  };
+  const Model model =
+      quantize(Model(std::make_shared<const Graph>(graph)), batches,
+               {.algo = "abs_max", .round_type = "round", .onnx_format = !older, .threads = 1});
+  return *model.graph();
+}
+
 Inputs models(WriteModel write) {
   Builder small;
   ValueId a = small.input("x", {kUnknown, 4});
@@ -88,6 +107,11 @@ Inputs models(WriteModel write) {
   ValueId bias = b.constant("bias", Tensor::of<float>({2}, {1, 2}));
   y = b.flatten(b.global_avg_pool(b.add(y, bias, 1)));
   inputs.push_back(model(b.build({y}), write));
+  for (const attack::NamedGraph& sample : attack::sample_graphs())
+    for (const bool older : {false, true}) {
+      if (!older) inputs.push_back(model(sample.graph, write));
+      inputs.push_back(model(quantized(sample.graph, older), write));
+    }
   return inputs;
 }
 
@@ -191,24 +215,73 @@ Inputs onnx_models() {
   TempDir dir;
   const Graph graph = b.build({y});
   Inputs inputs;
-  for (int opset : {13, 21}) {
-    save_model(graph, dir.path(), {.format = "onnx", .opset = opset});
+  const auto add = [&](const Graph& model, int opset) {
+    save_model(model, dir.path(), {.format = "onnx", .opset = opset});
     inputs.push_back(read_file(dir / "model.onnx"));
+  };
+  for (int opset : {13, 21}) add(graph, opset);
+  for (const attack::NamedGraph& sample : attack::sample_graphs()) {
+    add(sample.graph, 17);
+    add(quantized(sample.graph, false), 17);
   }
   return inputs;
+}
+
+// Texts that a fuzzer would hardly find by itself.
+using Words = std::vector<std::string>;
+
+Words paddle_words() {
+  Words words;
+  for (const auto& rows : {paddle::numeric_rows(), paddle::shape_rows(), paddle::quantization_rows()})
+    for (const paddle::OpMap& row : rows) {
+      words.emplace_back(row.paddle);
+      for (const paddle::AttrMap& attr : row.attrs) words.emplace_back(attr.paddle);
+    }
+  return words;
+}
+
+Words onnx_words() {
+  Words words = {"axis",      "axes",   "perm",     "kernel_shape", "strides",  "pads",
+                 "dilations", "group",  "auto_pad", "SAME_UPPER",   "keepdims", "alpha",
+                 "mode",      "linear", "to",       "block_size"};
+  for (const onnx::ReadRow& row : onnx::read_table()) words.emplace_back(row.type);
+  return words;
+}
+
+Words paddle3_words() {
+  Words words;
+  for (const auto& rows : {paddle3::numeric_rows(), paddle3::shape_rows(), paddle3::quantization_rows()})
+    for (const paddle3::OpMap& row : rows) {
+      words.push_back(fmt::format("\"#\":\"1.{}\"", row.name));
+      for (const paddle3::AttrMap& attr : row.attrs) words.push_back(fmt::format("\"N\":\"{}\"", attr.name));
+    }
+  return words;
+}
+
+std::string dictionary(Words words) {
+  std::ranges::sort(words);
+  words.erase(std::unique(words.begin(), words.end()), words.end());
+  std::string text;
+  for (const std::string& word : words) {
+    std::string escaped;
+    for (char c : word) escaped += c == '"' ? std::string("\\\"") : std::string(1, c);
+    text += fmt::format("\"{}\"\n", escaped);
+  }
+  return text;
 }
 
 struct Row {
   const char* target;
   Inputs (*make)();
+  Words (*words)() = nullptr;  // where they come from a table; other targets have a file *.dict here, or none
 };
 // A new target gets a row here.
 constexpr Row kRows[] = {{"npy_fuzz", npy},
                          {"npz_fuzz", npzs},
                          {"pickle_fuzz", pickles},
-                         {"pdmodel_fuzz", pdmodels},
-                         {"paddle3_fuzz", paddle3_models},
-                         {"onnx_fuzz", onnx_models},
+                         {"pdmodel_fuzz", pdmodels, paddle_words},
+                         {"paddle3_fuzz", paddle3_models, paddle3_words},
+                         {"onnx_fuzz", onnx_models, onnx_words},
                          {"jpeg_fuzz", jpegs},
                          {"png_fuzz", pngs},
                          {"webp_fuzz", webps},
@@ -234,6 +307,7 @@ int main(int argc, char** argv) {
     int number = 0;
     for (const std::string& input : row.make())
       octet::write_file(folder / fmt::format("seed{}", number++), input);
+    if (row.words) octet::write_file(folder.string() + ".dict", octet::dictionary(row.words()));
   }
   return 0;
 }

@@ -10,6 +10,7 @@ endforeach()
 
 set(OCTET_ONNX_PYTHON "" CACHE FILEPATH "A Python that has onnx and ONNX Runtime; none: no tests against them")
 
+include(attack/tests.cmake)
 include(style/tests.cmake)
 include(bench/tests.cmake)
 include(install/tests.cmake)
@@ -25,6 +26,6 @@ if(OCTET_ONNX_PYTHON)
 endif()
 
 if(OCTET_FUZZ_BUILD)
-  add_test(NAME fuzz COMMAND ${CMAKE_SOURCE_DIR}/fuzz/run 15)
+  add_test(NAME fuzz COMMAND ${CMAKE_SOURCE_DIR}/fuzz/run 5)
   set_tests_properties(fuzz PROPERTIES LABELS fuzz ENVIRONMENT OCTET_FUZZ_BUILD=${OCTET_FUZZ_BUILD})
 endif()

@@ -12,6 +12,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/folder.h"
 #include "base/unfinished.h"
 
 namespace octet {
@@ -203,11 +204,10 @@ void remove_leftovers(const fs::path& folder) {
   if (::access(folder.c_str(), R_OK | W_OK | X_OK) != 0) return;
   const FolderLock lock(folder, FolderLock::Kind::kExclusive);
   if (!finish_commit(folder, lock)) return;
-  std::error_code error;
-  for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
-    if (!is_temporary(entry->path().filename().string())) continue;
-    const int fd = ::open(entry->path().c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
-    if (fd >= 0 && ::flock(fd, LOCK_EX | LOCK_NB) == 0) ::unlink(entry->path().c_str());
+  for (const fs::path& path : list_folder(folder)) {
+    if (!is_temporary(path.filename().string())) continue;
+    const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
+    if (fd >= 0 && ::flock(fd, LOCK_EX | LOCK_NB) == 0) ::unlink(path.c_str());
     if (fd >= 0) ::close(fd);
   }
 }

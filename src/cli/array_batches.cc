@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "base/folder.h"
 #include "cli/tensors.h"
 #include "data/npz.h"
 #include "quant/calibration_sample.h"
@@ -22,11 +23,8 @@ std::vector<fs::path> files_in(const fs::path& data, std::string_view ending) {
     if (data.extension() == ending) paths.push_back(data);
     return paths;
   }
-  for (fs::directory_iterator it(data, error), end; !error && it != end; it.increment(error))
-    if (it->path().extension() == ending && !it->path().filename().native().starts_with('.'))
-      paths.push_back(it->path());
-  if (error) fail("{}: cannot read the folder: {}", data.string(), error.message());
-  std::ranges::sort(paths);
+  for (const fs::path& path : list_folder(data))
+    if (path.extension() == ending && !path.filename().native().starts_with('.')) paths.push_back(path);
   return paths;
 }
 

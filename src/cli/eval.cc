@@ -86,10 +86,12 @@ class Evaluation {
     if (has_baseline()) print_table();
     print_end();
     if (options_.per_class) write_output(per_class_table(confusion_, class_names_));
+    AtomicFiles files;
     if (!options_.confusion_matrix.empty())
-      save_file(options_.confusion_matrix, encode_png(confusion_picture(confusion_)));
+      files.add(options_.confusion_matrix, encode_png(confusion_picture(confusion_)));
+    if (!options_.json.empty()) files.add(options_.json, as_json());
+    files.commit();
     if (reads_pictures_) say_what_is_assumed(options_.preprocess, options_.model.path);
-    if (!options_.json.empty()) write_json();
     return 0;
   }
 
@@ -274,7 +276,7 @@ class Evaluation {
     say("{}avg time {:.5f} sec/img\n", results("test_", 4), model().ms() / 1000);
   }
 
-  void write_json() const {
+  std::string as_json() const {
     using Json = nlohmann::ordered_json;
     Json models = Json::array();
     for (const Subject& subject : subjects_) {
@@ -304,7 +306,7 @@ class Evaluation {
                  {"isa", config_.isa()},
                  {"models", models}};
     if (has_baseline()) json["outputs"] = std::move(outputs);
-    save_file(options_.json, json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
+    return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
   }
 
   const Options& options_;

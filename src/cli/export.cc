@@ -195,6 +195,7 @@ std::function<int()> declare_export(Args& args) {
   add_segmentation_config(args, &options->config);
   args.add("num-classes", &options->num_classes, {1, 1 << 20}, "if given, must match the checkpoint");
   args.add("width", &options->width, "the channel multiplier it was trained with");
+  add_memory_flag(args);
   args.group("Output");
   Flag& output =
       args.add("save-inference-dir", &options->output, "DIR_OR_FILE",

@@ -160,8 +160,10 @@ class Inference {
         answer);
     progress.clear();
     if (pictures_ == 0) fail("{}: none of the {} pictures can be read", options_.img_path, count);
-    if (!options_.json.empty()) save_file(options_.json, as_json(all_));
-    if (!options_.csv.empty()) save_file(options_.csv, as_csv(all_));
+    AtomicFiles files;
+    if (!options_.json.empty()) files.add(options_.json, as_json(all_));
+    if (!options_.csv.empty()) files.add(options_.csv, as_csv(all_));
+    files.commit();
     say_what_is_assumed(options_.preprocess, options_.model.path);
     if (options_.benchmark) print_benchmark();
     return 0;

@@ -3,6 +3,7 @@
 #include <filesystem>
 
 #include "base/error.h"
+#include "base/memory.h"
 #include "base/threads.h"
 #include "cli/output.h"
 #include "cli/program.h"
@@ -35,6 +36,15 @@ void add_file_flags(Args& args, ModelFlags* flags) {
       "__model__ or the only *.json or *.pdmodel that is one");
   args.add("params-filename", &flags->files.weights_file, "NAME",
            "the parameters' file; without it the one that belongs to the program");
+  add_memory_flag(args);
+}
+
+void add_memory_flag(Args& args) {
+  Flag& flag = args.add_key("max-memory", "SIZE",
+                            "the most memory to take, such as 1GB or 512MB: a model, picture or run that "
+                            "needs more is refused. For files that you don't trust");
+  flag.set = [](const std::string& text) { limit_memory(parse_size(text)); };
+  flag.get = [] { return std::vector<std::string>(); };
 }
 
 void add_model_flags(Args& args, ModelFlags* flags, const std::string& name) {

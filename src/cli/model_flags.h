@@ -20,6 +20,8 @@ struct ModelFlags {
 // the names of the other commands.
 void add_file_flags(Args& args, ModelFlags* flags);
 void add_model_flags(Args& args, ModelFlags* flags, const std::string& name = "model");
+// `--max-memory SIZE`, which they have, too: for commands that read what comes from elsewhere.
+void add_memory_flag(Args& args);
 
 // `--input [NAME=]SHAPE`: what to take in place of the shape that the file declares. take_shapes teaches it
 // to the flag of a command that takes files there, too, or (`also`) shapes for another purpose.

@@ -9,6 +9,7 @@
 #include <system_error>
 
 #include "base/error.h"
+#include "base/memory.h"
 #include "base/nearest.h"
 #include "base/unfinished.h"
 #include "cli/command.h"
@@ -192,7 +193,11 @@ int exit_code_of(const std::function<int()>& work, const std::function<void(cons
     report(error.what());
     return error.kind() == Error::Kind::kUser ? kUserMistake : kOurMistake;
   } catch (const std::bad_alloc&) {
-    report("out of memory; try smaller inputs or a smaller batch");
+    report(memory_limit() > 0
+               ? fmt::format("out of memory: it takes more than the {} of --max-memory; try smaller inputs, "
+                             "a smaller batch or fewer threads",
+                             size_text(memory_limit()))
+               : "out of memory; try smaller inputs or a smaller batch");
     return kUserMistake;
   } catch (const std::system_error& error) {  // the file system, or no more threads to be had
     report(error.what());

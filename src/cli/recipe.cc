@@ -11,6 +11,7 @@
 #include "base/file.h"
 #include "base/nearest.h"
 #include "data/transform_yaml.h"
+#include "data/yaml.h"
 
 namespace octet::cli {
 
@@ -46,7 +47,7 @@ class Reader {
     constexpr int kMaxDepth = 16;
     if (depth == kMaxDepth)
       fail("{}: recipes are based on each other more than {} deep", file.string(), depth);
-    const YAML::Node document = parse(read_text(file), file.string());
+    const YAML::Node document = parse(read_text(file, kMaxYamlBytes), file.string());
     if (const YAML::Node base = document["_base_"]) {
       std::vector<std::string> files;
       for (const YAML::Node& item : base.IsSequence() ? base : YAML::Node(std::vector{base})) {
@@ -79,12 +80,7 @@ class Reader {
 
  private:
   static YAML::Node parse(const std::string& text, const std::string& file) {
-    YAML::Node document;
-    try {
-      document = YAML::Load(text);
-    } catch (const YAML::Exception& error) {
-      fail("{}:{}: {}", file, error.mark.line + 1, error.msg);
-    }
+    YAML::Node document = parse_yaml(text, file);
     if (!document.IsMap()) fail("{}: not a recipe, and no list of lines `name: value`", file);
     return document;
   }
@@ -92,11 +88,7 @@ class Reader {
   // As Python spells it, or YAML.
   static YAML::Node parse_value(const std::string& text, const std::string& name) {
     if (text == "None") return YAML::Node(YAML::NodeType::Null);
-    try {
-      return YAML::Load(text);
-    } catch (const YAML::Exception& error) {
-      fail("{}: '{}' is no value: {}", name, text, error.msg);
-    }
+    return parse_yaml(text, name);
   }
 
   // A value inside of one that has a structure, such as a list of transforms. False: there is no such row.

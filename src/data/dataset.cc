@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/folder.h"
 #include "data/image.h"
 #include "data/lines.h"
 #include "data/mask.h"
@@ -38,36 +39,23 @@ struct Folder {
 
 Folder read_folder(const fs::path& path) {
   Folder found;
-  std::error_code error;
-  for (fs::directory_iterator it(path, error), end; !error && it != end; it.increment(error)) {
+  for (const fs::path& entry : list_folder(path)) {
     std::error_code ignored;
-    if (is_hidden(it->path())) continue;
-    if (it->is_directory(ignored))
-      found.folders.push_back(it->path());
-    else if (is_picture_name(it->path()) && it->is_regular_file(ignored))
-      found.pictures.push_back(it->path());
-    else if (is_array_name(it->path()) && it->is_regular_file(ignored))
-      found.arrays.push_back(it->path());
+    if (is_hidden(entry)) continue;
+    if (fs::is_directory(entry, ignored))
+      found.folders.push_back(entry);
+    else if (is_picture_name(entry) && fs::is_regular_file(entry, ignored))
+      found.pictures.push_back(entry);
+    else if (is_array_name(entry) && fs::is_regular_file(entry, ignored))
+      found.arrays.push_back(entry);
   }
-  if (error) fail("{}: cannot read the folder: {}", path.string(), error.message());
-  for (auto* paths : {&found.folders, &found.pictures, &found.arrays})
-    std::sort(paths->begin(), paths->end());
   return found;
 }
 
-// The pictures of a class, at any depth. Links to folders are not followed: they could lead back here.
+// The pictures of a class, at any depth.
 std::vector<fs::path> pictures_below(const fs::path& path) {
-  std::vector<fs::path> pictures;
-  std::error_code error;
-  for (fs::recursive_directory_iterator it(path, error), end; !error && it != end; it.increment(error)) {
-    std::error_code ignored;
-    if (is_hidden(it->path()))
-      it.disable_recursion_pending();
-    else if (is_picture_name(it->path()) && it->is_regular_file(ignored))
-      pictures.push_back(it->path());
-  }
-  if (error) fail("{}: cannot read the folder: {}", path.string(), error.message());
-  std::sort(pictures.begin(), pictures.end());
+  std::vector<fs::path> pictures = list_files_below(path);
+  std::erase_if(pictures, [](const fs::path& file) { return !is_picture_name(file); });
   return pictures;
 }
 

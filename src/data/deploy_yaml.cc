@@ -1,34 +1,22 @@
 #include "data/deploy_yaml.h"
 
-#include <yaml-cpp/depthguard.h>
-#include <yaml-cpp/yaml.h>
-
 #include <algorithm>
 
 #include "base/error.h"
 #include "base/file.h"
 #include "base/journal.h"
 #include "data/transform_yaml.h"
+#include "data/yaml.h"
 
 namespace octet {
 namespace fs = std::filesystem;
 
 namespace {
 
-constexpr std::size_t kMaxBytes = 1 << 20;
-
-// What `read` makes of the document; what is wrong with its YAML is an Error with the line.
+// What `read` makes of the document.
 template <class Read>
 auto parsed(std::string_view text, const std::string& name, const Read& read) {
-  if (text.size() > kMaxBytes)
-    fail("{}: {} bytes, more than the {} of any deploy.yaml", name, text.size(), kMaxBytes);
-  try {
-    return read(YAML::Load(std::string(text)));
-  } catch (const YAML::DeepRecursion& problem) {
-    fail("{}:{}: nested too deeply for a deploy.yaml", name, std::max(problem.mark.line, 0) + 1);
-  } catch (const YAML::Exception& problem) {
-    fail("{}:{}: not a YAML file: {}", name, std::max(problem.mark.line, 0) + 1, shortened(problem.msg));
-  }
+  return reading_yaml(name, [&] { return read(parse_yaml(text, name)); });
 }
 
 // The deploy.yaml of a model.
@@ -67,13 +55,13 @@ std::vector<std::string> read_class_names(std::string_view text, const std::stri
 std::optional<Transforms> load_deploy_yaml(const fs::path& model) {
   const fs::path path = file_of(model);
   if (!file_exists(path)) return std::nullopt;
-  return read_deploy_yaml(read_text(path, kMaxBytes), path.string());
+  return read_deploy_yaml(read_text(path, kMaxYamlBytes), path.string());
 }
 
 std::vector<std::string> load_class_names(const fs::path& model) {
   const fs::path path = file_of(model);
   if (!file_exists(path)) return {};
-  return read_class_names(read_text(path, kMaxBytes), path.string());
+  return read_class_names(read_text(path, kMaxYamlBytes), path.string());
 }
 
 DeployedFiles read_deployed_files(std::string_view text, const std::string& name) {
@@ -92,7 +80,7 @@ DeployedFiles read_deployed_files(std::string_view text, const std::string& name
 }
 
 DeployedFiles load_deployed_files(const fs::path& deploy_yaml) {
-  return read_deployed_files(read_text(deploy_yaml, kMaxBytes), deploy_yaml.string());
+  return read_deployed_files(read_text(deploy_yaml, kMaxYamlBytes), deploy_yaml.string());
 }
 
 std::string write_deploy_yaml(const Transforms& transforms, const std::string& model_filename,

@@ -4,6 +4,8 @@
 #include <cctype>
 
 #include "base/error.h"
+#include "base/folder.h"
+#include "base/memory.h"
 
 namespace octet {
 namespace fs = std::filesystem;
@@ -51,7 +53,8 @@ std::string first_bytes(Bytes bytes) {
 
 Image decode_image(Bytes bytes, const std::string& name) {
   for (const Format& format : formats())
-    if (is_of(format, bytes)) return format.decode(bytes, name);
+    if (is_of(format, bytes))
+      return with_memory([&] { return name + " as pixels"; }, [&] { return format.decode(bytes, name); });
   fail("{}: not a JPEG, PNG, WebP or BMP picture ({})", name,
        bytes.empty() ? "the file is empty" : fmt::format("starts with '{}'", first_bytes(bytes)));
 }
@@ -91,17 +94,9 @@ std::vector<fs::path> list_images(const fs::path& path) {
   if (!fs::exists(status)) fail("{}: no such file or folder", path.string());
   if (!fs::is_directory(status)) return {path};
 
-  std::vector<fs::path> paths;
-  for (fs::recursive_directory_iterator it(path, error), end; !error && it != end; it.increment(error)) {
-    std::error_code ignored;
-    if (it->path().filename().native().starts_with('.'))
-      it.disable_recursion_pending();
-    else if (is_picture_name(it->path()) && it->is_regular_file(ignored))
-      paths.push_back(it->path());
-  }
-  if (error) fail("{}: cannot read the folder: {}", path.string(), error.message());
+  std::vector<fs::path> paths = list_files_below(path);
+  std::erase_if(paths, [](const fs::path& file) { return !is_picture_name(file); });
   if (paths.empty()) fail("{}: no pictures ({}) in this folder or below", path.string(), kPictureNames);
-  std::sort(paths.begin(), paths.end());
   return paths;
 }
 

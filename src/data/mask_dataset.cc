@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/folder.h"
 #include "data/lines.h"
 
 namespace octet {
@@ -53,13 +54,10 @@ Dataset open_optic_disc(const MaskData& data) {
 // The files below `folder` whose names end so: by what is before that, CITY/NAME.
 std::map<std::string, fs::path> files_by_name(const fs::path& folder, std::string_view ending) {
   std::map<std::string, fs::path> files;
-  std::error_code error;
-  for (fs::recursive_directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
-    const std::string name = it->path().lexically_relative(folder).string();
-    if (!name.ends_with(ending)) continue;
-    files[name.substr(0, name.size() - ending.size())] = it->path();
+  for (const fs::path& path : list_files_below(folder)) {
+    const std::string name = path.lexically_relative(folder).string();
+    if (name.ends_with(ending)) files[name.substr(0, name.size() - ending.size())] = path;
   }
-  if (error) fail("{}: cannot read the folder: {}", folder.string(), error.message());
   return files;
 }
 

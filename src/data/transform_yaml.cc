@@ -1,12 +1,11 @@
 #include "data/transform_yaml.h"
 
-#include <yaml-cpp/yaml.h>
-
 #include <algorithm>
 #include <optional>
 
 #include "base/error.h"
 #include "base/nearest.h"
+#include "data/yaml.h"
 
 namespace octet {
 
@@ -74,11 +73,7 @@ void write_transforms(YAML::Emitter& out, const Transforms& transforms) {
 }
 
 Transforms read_transforms(const std::string& text, const std::string& name, bool random_allowed) {
-  try {
-    return read_transforms(YAML::Load(text), name, random_allowed);
-  } catch (const YAML::Exception& problem) {
-    fail("{}:{}: not a YAML file: {}", name, std::max(problem.mark.line, 0) + 1, shortened(problem.msg));
-  }
+  return reading_yaml(name, [&] { return read_transforms(parse_yaml(text, name), name, random_allowed); });
 }
 
 std::string write_transforms(const Transforms& transforms) {

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/folder.h"
 #include "base/journal.h"
 #include "formats/onnx/format.h"
 #include "formats/paddle/format.h"
@@ -43,12 +44,7 @@ std::string_view look_at(const fs::path& path) {
 
 // What is in a directory without a model.
 std::string look_into(const fs::path& directory) {
-  std::vector<fs::path> paths;
-  std::error_code error;
-  for (const fs::directory_entry& entry : fs::directory_iterator(directory, error))
-    paths.push_back(entry.path());
-  std::ranges::sort(paths);
-  for (const fs::path& path : paths)
+  for (const fs::path& path : list_folder(directory))
     for (const Other& other : kOthers)
       if (!other.ending.empty() && path.extension() == other.ending)
         return fmt::format("; {} is {}", path.filename().string(), other.what);

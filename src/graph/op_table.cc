@@ -191,6 +191,7 @@ std::vector<ValueInfo> declared_infos(const Graph& graph) {
 }  // namespace
 
 void check_graph(Graph& graph) {
+  verify(graph);
   check_attributes(graph);
   std::vector<ValueInfo> infos = declared_infos(graph);
   for (ValueId id : graph.inputs)

@@ -50,10 +50,19 @@ AnswerOps take_answer_ops(Graph& graph) {
   }
   if (scores == graph.outputs) return {};
   AnswerOps ops{.nodes = graph.nodes, .outputs = graph.outputs};
+  for (std::size_t id = 0; id < graph.values.size(); ++id)
+    if (graph.values[id].is_constant())
+      ops.constants.emplace_back(static_cast<ValueId>(id), graph.values[id].constant);
   graph.outputs = std::move(scores);
   remove_dead_nodes(graph);
   std::erase_if(ops.nodes, [&](const Node& node) {
     return std::ranges::any_of(graph.nodes, [&](const Node& kept) { return kept.outputs == node.outputs; });
+  });
+  // Those that only they read have been given up in the graph.
+  std::erase_if(ops.constants, [&](const auto& constant) {
+    return std::ranges::none_of(ops.nodes, [&](const Node& node) {
+      return std::ranges::find(node.inputs, constant.first) != node.inputs.end();
+    });
   });
   return ops;
 }
@@ -62,6 +71,7 @@ void put_back(Graph& graph, AnswerOps ops) {
   if (ops.empty()) return;
   std::ranges::move(ops.nodes, std::back_inserter(graph.nodes));
   graph.outputs = std::move(ops.outputs);
+  for (auto& [id, tensor] : ops.constants) graph.value(id).constant = std::move(tensor);
 }
 
 }  // namespace octet

@@ -1,4 +1,7 @@
 #pragma once
+#include <utility>
+#include <vector>
+
 #include "graph/graph.h"
 
 namespace octet {
@@ -7,7 +10,8 @@ namespace octet {
 // a softmax over the classes of pixels. The scores tell more: how near another answer was.
 struct AnswerOps {
   std::vector<Node> nodes;
-  std::vector<ValueId> outputs;  // of the graph with them
+  std::vector<ValueId> outputs;                            // of the graph with them
+  std::vector<std::pair<ValueId, Tensor>> constants = {};  // that they read
 
   bool empty() const { return nodes.empty(); }
 };

@@ -33,6 +33,7 @@ class Inserter {
       for (std::size_t slot = 0; slot < nodes[static_cast<std::size_t>(i)].inputs.size(); ++slot)
         if ((!layers.contains(i) && !only_weights_.contains(i)) || slot != 1)
           read_as_float_.insert(nodes[static_cast<std::size_t>(i)].inputs[slot]);
+    read_as_float_.insert(graph_.outputs.begin(), graph_.outputs.end());
     for (int i = 0; i < static_cast<int>(nodes.size()); ++i) {
       Node& node = nodes[static_cast<std::size_t>(i)];
       bool integer = layers.contains(i);

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "base/clones.h"
+#include "base/error.h"
 #include "graph/quantization.h"
 #include "quant/chunks.h"
 
@@ -261,6 +262,14 @@ TensorStatistics TensorStatistics::from_json(const nlohmann::json& json) {
   s.mse = best_from_json(json.at("mse"));
   s.emd = best_from_json(json.at("emd"));
   s.ptf = best_from_json(json.at("ptf"));
+  // Sums and products of these stay within their types.
+  constexpr std::int64_t kMaxElements = std::int64_t{1} << 56;
+  const auto is_count = [](std::int64_t count) { return count >= 0 && count <= kMaxElements; };
+  bool sensible = is_count(s.elements) && is_count(s.not_finite) && s.min <= s.max && s.abs_min >= 0 &&
+                  s.abs_min <= s.abs_max && std::isfinite(s.min) && std::isfinite(s.max) &&
+                  std::isfinite(s.abs_max);
+  for (const auto& [batch, average] : s.averages) sensible = sensible && batch >= 0 && average >= 0;
+  if (!sensible) fail("numbers of a tensor make no sense");
   return s;
 }
 

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <new>
 
+#include "base/memory.h"
 #include "passes/passes.h"
 #include "runtime/plan.h"
 
@@ -143,7 +144,8 @@ std::shared_ptr<const Executable> prepare(const Graph& graph, const ExecuteOptio
     if (!step.implementation)
       step.why_not = reason(node);
     else if (step.implementation->prepare)
-      step.prepared = step.implementation->prepare(args);
+      step.prepared = with_memory([&] { return "the packed weights of " + describe(ours, node); },
+                                  [&] { return step.implementation->prepare(args); });
     if (step.implementation) dropper.prepared(node, step.implementation->drops_constants);
     executable->steps.push_back(std::move(step));
   }
@@ -269,9 +271,14 @@ Session::Bound& Session::bound_for(const std::vector<Tensor>& inputs) {
   std::rotate(bound_.begin(), it, it + 1);
   Bound& bound = *bound_.front();
   if (bound.plan.arena_bytes > arena_bytes_ || !arena_) {
-    arena_bytes_ = bound.plan.arena_bytes;
-    arena_.reset(static_cast<std::byte*>(::operator new[](arena_bytes_, std::align_val_t(kAlignment))),
-                 [](std::byte* memory) { ::operator delete[](memory, std::align_val_t(kAlignment)); });
+    const std::size_t bytes = bound.plan.arena_bytes;
+    with_memory([&] { return fmt::format("a run with these inputs needs {}", size_text(bytes)); },
+                [&] {
+                  arena_.reset(
+                      static_cast<std::byte*>(::operator new[](bytes, std::align_val_t(kAlignment))),
+                      [](std::byte* memory) { ::operator delete[](memory, std::align_val_t(kAlignment)); });
+                  arena_bytes_ = bytes;
+                });
   }
   if (bound.arena != arena_.get() || bound.steps.empty()) bound.bind(*executable_, arena_);
   return bound;

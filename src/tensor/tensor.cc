@@ -6,6 +6,8 @@
 #include <cstring>
 #include <new>
 
+#include "base/memory.h"
+
 namespace octet {
 
 namespace {
@@ -81,8 +83,8 @@ Tensor::Tensor(DType dtype, Shape shape) : dtype_(dtype), writable_(true), shape
   constexpr std::align_val_t kAlign{64};
   void* memory = ::operator new(std::max<std::size_t>(size_bytes(), 1), kAlign, std::nothrow);
   if (!memory)
-    fail("out of memory: a {} tensor of shape {} needs {} bytes", name_of(dtype_), to_string(shape_),
-         size_bytes());
+    fail_for_memory(fmt::format("a {} tensor of shape {} needs {} bytes", name_of(dtype_), to_string(shape_),
+                                size_bytes()));
   data_ = static_cast<const std::byte*>(memory);
   owner_ = std::shared_ptr<const void>(
       memory, [](const void* p) { ::operator delete(const_cast<void*>(p), kAlign); });

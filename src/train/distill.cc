@@ -18,6 +18,7 @@
 #include "train/convert.h"
 #include "train/network.h"
 #include "train/optimizer.h"
+#include "train/setup.h"
 
 namespace octet::train {
 
@@ -68,7 +69,7 @@ class Distiller {
   Distiller(const DistillOptions& options, Reporter& reporter)
       : options_(options),
         reporter_(reporter),
-        pool_(options.threads > 0 ? options.threads : default_threads()),
+        pool_(usable_threads(options.threads > 0 ? options.threads : default_threads(), reporter)),
         model_(
             models::load_inference_model(options.model, {options.model_filename, options.params_filename})),
         teacher_(model_.graph, at::kCPU),

@@ -1,6 +1,11 @@
 #include "train/setup.h"
 
+#include <algorithm>
+#include <mutex>
+#include <thread>
+
 #include "base/journal.h"
+#include "base/threads.h"
 #include "formats/format.h"
 #include "models/inference_model.h"
 #include "models/models.h"
@@ -227,6 +232,27 @@ Start build_network(const TrainOptions& options, std::int64_t classes, at::Devic
         "gives the same numbers up to the order of summation, but is not faster",
         precision.dtype == at::kHalf ? "float16" : "bfloat16"));
   return start;
+}
+
+int usable_threads(int wanted, Reporter& reporter) {
+  // octet's own, libgomp's and the loader's run at the same time, and libgomp ends the program when it gets
+  // fewer than it was told.
+  constexpr int kPools = 3;
+  std::mutex mutex;
+  std::vector<std::thread> started;
+  {
+    const std::lock_guard lock(mutex);  // they wait for each other, so that all are there at once
+    start_threads(started, kPools * wanted - 1, [&mutex](int) { const std::lock_guard end(mutex); });
+  }
+  for (std::thread& thread : started) thread.join();
+  if (static_cast<int>(started.size()) == kPools * wanted - 1) return wanted;
+  // Whatever the limit is, training itself needs some of it, too.
+  const int threads = std::max(static_cast<int>(started.size() + 1) / (2 * kPools), 1);
+  reporter.notice(
+      fmt::format("the system has no room for {0} threads to train, {0} to read data and {0} to run models; "
+                  "going on with {1} of each",
+                  wanted, std::min(threads, wanted)));
+  return std::min(threads, wanted);
 }
 
 }  // namespace octet::train

@@ -41,6 +41,9 @@ const Task& task_of(const TrainOptions& options);
 // How many classes there are scores for; kUnknown: the shape does not say.
 std::int64_t class_dimension(const Task& task, const Shape& scores);
 
+// How many of `wanted` threads training may start; a notice says so when there are fewer.
+int usable_threads(int wanted, Reporter& reporter);
+
 // The names that checkpoints of this run have inside.
 CheckpointNames names_of(const TrainOptions& options);
 

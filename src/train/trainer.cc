@@ -47,7 +47,9 @@ class Trainer {
         reporter_(reporter),
         stop_(stop),
         device_(choose_device(options.device, comm, &reporter)),
-        threads_(options.threads > 0 ? options.threads : std::max(default_threads() / local_size(comm), 1)),
+        threads_(usable_threads(
+            options.threads > 0 ? options.threads : std::max(default_threads() / local_size(comm), 1),
+            reporter)),
         pool_(threads_),
         names_(names_of(options)),
         log_(options, task_, comm, reporter),

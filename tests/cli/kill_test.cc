@@ -1,6 +1,6 @@
 #include <gmock/gmock.h>
 
-#include "support/killed.h"
+#include "support/fault_runner.h"
 #include "support/sandbox.h"
 
 // Commands that are killed before each step with which they change the disk: what is there afterwards is the

@@ -221,13 +221,14 @@ TEST(DeployYaml, RefusesBombs) {
   EXPECT_THAT(error_of(std::string(2 << 20, ' ')), HasSubstr("2097152 bytes"));
   for (char bracket : {'[', '{'})
     EXPECT_EQ(error_of("Deploy: " + std::string(100000, bracket)),
-              "deploy.yaml:1: nested too deeply for a deploy.yaml");
+              "deploy.yaml:1: nested too deeply, or a part of itself");
   std::string nested;
   for (int i = 0; i < 1000; ++i) nested += std::string(static_cast<std::size_t>(i), ' ') + "a:\n";
   EXPECT_THAT(error_of(nested), HasSubstr("nested too deeply"));
   std::string laughs = "a0: &a0 [x, x]\n";
   for (int i = 1; i < 60; ++i) laughs += fmt::format("a{0}: &a{0} [*a{1}, *a{1}]\n", i, i - 1);
-  EXPECT_THAT(error_of(laughs + "Deploy: {transforms: *a59}\n"), HasSubstr("a transform must be a map"));
+  EXPECT_THAT(error_of(laughs + "Deploy: {transforms: *a59}\n"), HasSubstr("more than 524288 values"));
+  EXPECT_THAT(error_of("Deploy: &a {transforms: [*a]}\n"), HasSubstr("a part of itself"));
 }
 
 TEST(DeployYaml, SurvivesDamage) {

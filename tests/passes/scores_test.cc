@@ -29,6 +29,18 @@ TEST(AnswerOps, AreTakenOffAndPutBack) {
   verify(graph);
 }
 
+// A node that nobody needs goes with them, and finds its constants again.
+TEST(AnswerOps, KeepTheirConstants) {
+  Network n;
+  const ValueId unused = n.b.constant("unused", Tensor::of<float>({1}, {2}));
+  n.b.op("mul", {n.x, unused});
+  Graph graph = n.b.build({n.b.arg_max(n.scores, 1)});
+  AnswerOps ops = take_answer_ops(graph);
+  put_back(graph, ops);
+  verify(graph);
+  EXPECT_EQ(graph.value(unused).constant.data<float>()[0], 2);
+}
+
 TEST(AnswerOps, OthersStay) {
   Network n;
   Graph scores = n.b.build({n.scores});

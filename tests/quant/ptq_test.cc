@@ -173,6 +173,16 @@ TEST(Quantize, AWeightThatIsAlsoReadAsFloatStaysBesideItsIntegers) {
   EXPECT_EQ(found.value(found.find_value("w.int8")).dtype, DType::kInt8);
 }
 
+// Also where it is a result of the model itself.
+TEST(Quantize, AWeightThatIsAnOutputStaysBesideItsIntegers) {
+  Builder b;
+  const ValueId x = b.input("x", {kUnknown, 3, 16, 16}), w = b.constant("w", ramp({4, 3, 3, 3}));
+  const ValueId y = b.conv2d(x, w);
+  const Model quantized = quantize(model_of(b.build({y, w})), batches_of({2, 3, 16, 16}));
+  EXPECT_EQ(quantized.graph()->value(quantized.graph()->outputs[1]).dtype, DType::kFloat32);
+  EXPECT_TRUE(is_quantized(*quantized.graph()));
+}
+
 TEST(Quantize, StatisticsAreKeptAndUsedAgain) {
   TempDir dir;
   Model model = model_of(mixed_network());

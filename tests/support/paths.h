@@ -6,7 +6,7 @@ namespace octet {
 // clone.
 extern const char* const kSourceDir;       // the clone
 extern const char* const kProgram;         // the octet that was built with the tests
-extern const char* const kKillAt;          // the library of kill_at.cc
+extern const char* const kFaults;          // the library of faults.cc
 extern const char* const kSegmentExample;  // the program of examples/segment.cc
 
 }  // namespace octet

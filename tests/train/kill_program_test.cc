@@ -1,4 +1,4 @@
-#include "support/killed.h"
+#include "support/fault_runner.h"
 #include "train/training_folder.h"
 
 // A training run that is killed before each rename. (kill_test.cc does it at every write and sync, too, with

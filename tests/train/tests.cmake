@@ -7,7 +7,7 @@ target_precompile_headers(octet_train_tests REUSE_FROM octet_training)
 target_compile_options(octet_train_tests PRIVATE -fPIE)
 # It has definitions of its own.
 set_source_files_properties(support/paths.cc PROPERTIES SKIP_PRECOMPILE_HEADERS ON)
-add_dependencies(octet_train_tests octet_program octet_kill_at)
+add_dependencies(octet_train_tests octet_program octet_faults)
 
 # As two tests, not one each: loading libtorch takes longer than most of them.
 add_test(NAME train COMMAND octet_train_tests --gtest_filter=-*Program.*)

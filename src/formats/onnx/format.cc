@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "base/folder.h"
 #include "base/journal.h"
 #include "formats/onnx/model_io.h"
 #include "formats/onnx/proto.h"
@@ -18,10 +19,8 @@ fs::path find_in(const fs::path& directory) {
   for (const char* name : {"model.onnx", "inference.onnx"})
     if (file_exists(directory / name)) return directory / name;
   std::vector<std::string> found;
-  std::error_code error;
-  for (const fs::directory_entry& entry : fs::directory_iterator(directory, error))
-    if (entry.path().extension() == ".onnx") found.push_back(entry.path().filename().string());
-  std::sort(found.begin(), found.end());
+  for (const fs::path& path : list_folder(directory))
+    if (path.extension() == ".onnx") found.push_back(path.filename().string());
   if (found.size() > 1)
     fail("{}: has several models ({}); name the file of one", directory.string(), fmt::join(found, ", "));
   return found.empty() ? fs::path() : directory / found.front();

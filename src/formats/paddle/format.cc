@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/folder.h"
 #include "base/journal.h"
 #include "formats/paddle/model_io.h"
 #include "formats/paddle/state_dict.h"
@@ -26,9 +27,8 @@ fs::path find_in(const fs::path& directory) {
   for (const char* name : {"inference.pdmodel", "model.pdmodel", "__model__"})
     if (file_exists(directory / name)) return directory / name;
   std::vector<std::string> found;
-  for (const fs::directory_entry& entry : fs::directory_iterator(directory))
-    if (entry.path().extension() == ".pdmodel") found.push_back(entry.path().filename().string());
-  std::sort(found.begin(), found.end());
+  for (const fs::path& path : list_folder(directory))
+    if (path.extension() == ".pdmodel") found.push_back(path.filename().string());
   if (found.size() > 1)
     fail("{}: has several models ({}); name the file of one", directory.string(), fmt::join(found, ", "));
   return found.empty() ? fs::path() : directory / found.front();

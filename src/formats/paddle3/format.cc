@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/folder.h"
 #include "base/journal.h"
 #include "formats/paddle3/model_io.h"
 #include "formats/paddle3/program.h"
@@ -24,12 +25,10 @@ fs::path find_in(const fs::path& directory) {
   for (const char* name : {"inference.json", "model.json", "__model__.json"})
     if (file_exists(directory / name) && is_program(directory / name)) return directory / name;
   std::vector<std::string> found;
-  for (const fs::directory_entry& entry : fs::directory_iterator(directory)) {
-    const fs::path& path = entry.path();
+  for (const fs::path& path : list_folder(directory)) {
     if (path.extension() == ".pdmodel" || path.filename() == "__model__") return {};
     if (path.extension() == ".json" && is_program(path)) found.push_back(path.filename().string());
   }
-  std::ranges::sort(found);
   if (found.size() > 1)
     fail("{}: has several models ({}); name the file of one", directory.string(), fmt::join(found, ", "));
   return found.empty() ? fs::path() : directory / found.front();
