@@ -33,7 +33,7 @@ file(GLOB OCTET_TRAIN_SOURCES CONFIGURE_DEPENDS src/train/*.cc)
 if(NOT OCTET_CUDA)
   list(FILTER OCTET_TRAIN_SOURCES EXCLUDE REGEX "/nccl.cc$")
 endif()
-list(FILTER OCTET_TRAIN_SOURCES EXCLUDE REGEX "/(network_options|segmentation_log).cc$")  # octet_cli has them
+list(FILTER OCTET_TRAIN_SOURCES EXCLUDE REGEX "/segmentation_log.cc$")  # octet_cli has it
 add_library(octet_training STATIC ${OCTET_TRAIN_SOURCES})
 target_link_libraries(octet_training PUBLIC octet_cli octet_libtorch)
 target_precompile_headers(octet_training PRIVATE src/train/torch.h)

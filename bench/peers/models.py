@@ -28,6 +28,8 @@ MODELS = {
         Model("mobilenet_v2", CLASSIFIER, {"fp32": 1.05, "int8": 0.85}, {"fp32": 0.95, "int8": 0.70}),
         Model("resnet50", CLASSIFIER, {"fp32": 1.10, "int8": 0.92}, {"fp32": 1.00, "int8": 0.80}),
         Model("bisenetv2", (1, 3, 512, 512), {"fp32": 1.15, "int8": 0.85}, {"fp32": 1.00, "int8": 0.65}, environment="paddle-2.6"),
+        Model("pp_liteseg_stdc1", (1, 3, 512, 512), {"fp32": 1.15, "int8": 0.85}, {"fp32": 1.00, "int8": 0.65}, environment="paddle-2.6"),
+        Model("deeplabv3p_resnet50_os8", (1, 3, 512, 512), {"fp32": 1.10, "int8": 0.92}, {"fp32": 1.00, "int8": 0.80}, environment="paddle-2.6"),
         ocr("ocr_det", (1, 3, 640, 640)),
         ocr("ocr_rec", (1, 3, 48, 320)),
         ocr("ocr_cls", (1, 3, 48, 192)),

@@ -144,19 +144,33 @@ def read_torch_weights(path):
     }
 
 
-def bisenetv2():
+# PaddleSeg's networks: the module and the class of each, and of its backbone.
+SEGMENTATION = {
+    "bisenetv2": (("bisenet", "BiSeNetV2"), None),
+    "pp_liteseg_stdc1": (("pp_liteseg", "PPLiteSeg"), ("stdcnet", "STDC1")),
+    "deeplabv3p_resnet50_os8": (("deeplab", "DeepLabV3P"), ("resnet_vd", "ResNet50_vd")),
+}
+
+
+def segmentation(name):
     """PaddleSeg's network. The package itself is not imported, only the modules that the network needs."""
     import importlib
 
     import paddle
 
     folder = package_folder("paddleseg")
-    for name in ("paddleseg", "paddleseg.models", "paddleseg.cvlibs"):
-        sys.modules[name] = types.ModuleType(name)
-        sys.modules[name].__path__ = [str(folder.parent / name.replace(".", "/"))]
+    for package in ("paddleseg", "paddleseg.models", "paddleseg.models.backbones", "paddleseg.cvlibs"):
+        sys.modules[package] = types.ModuleType(package)
+        sys.modules[package].__path__ = [str(folder.parent / package.replace(".", "/"))]
     # Imported, and called only to read trained weights
     sys.modules["paddleseg"].utils = sys.modules["paddleseg.utils"] = unittest.mock.MagicMock()
-    network = importlib.import_module("paddleseg.models.bisenet").BiSeNetV2(num_classes=19)
+
+    def find(package, module, kind):
+        return getattr(importlib.import_module(f"paddleseg.models.{package}{module}"), kind)
+
+    (module, kind), backbone = SEGMENTATION[name]
+    arguments = {"backbone": find("backbones.", *backbone)()} if backbone else {}
+    network = find("", module, kind)(num_classes=19, **arguments)
 
     class FirstOutput(paddle.nn.Layer):
         def __init__(self):
@@ -197,8 +211,10 @@ def export(name, shape, folder):
         np.save(folder / "y.npy", predictor.get_output_handle(predictor.get_output_names()[0]).copy_to_cpu())
         return
     paddle.seed(7)
-    makers = {"efficientnet_lite0": efficientnet_lite0, "bisenetv2": bisenetv2}
-    model = makers[name]() if name in makers else getattr(paddle.vision.models, name)(pretrained=False)
+    if name == "efficientnet_lite0":
+        model = efficientnet_lite0()
+    else:
+        model = segmentation(name) if name in SEGMENTATION else getattr(paddle.vision.models, name)(pretrained=False)
     if name != "efficientnet_lite0":
         take_norm_statistics(model, sample_pictures(name, shape, 4, seed=1))
     model.eval()

@@ -13,7 +13,7 @@ import sys
 
 import models
 
-CALIBRATION_PICTURES = {"bisenetv2": 8}
+CALIBRATION_PICTURES = {"bisenetv2": 8, "pp_liteseg_stdc1": 8, "deeplabv3p_resnet50_os8": 8}
 
 
 def calibration(model):

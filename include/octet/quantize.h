@@ -49,6 +49,9 @@ struct QuantizeOptions {
   // Balances the ranges of channels between layers. With algo auto, where they differ greatly this is tried
   // in any case, and kept if it makes the error of the output smaller.
   bool equalize = false;
+  // Where a model takes pictures of any size, the decisions are tried on windows of large ones, which takes
+  // less memory and time; for models whose every pixel depends on its surroundings, as in segmentation.
+  bool windows = false;
   bool onnx_format = true;  // false: Paddle's older generation of quantized files
   bool fold_batch_norm = true;
   std::int64_t batch_num = 10;                   // at most this many batches; 0: all

@@ -302,8 +302,8 @@ void fetch_missing(train::TrainOptions& options, Reporter& reporter) {
   options.pretrained = fetch_weights(options.pretrained, reporter);
   // Those of the whole network have the backbone's.
   const bool has_weights = !options.pretrained.empty() || !options.resume.empty();
-  if (has_weights && is_url(options.network.backbone_pretrained)) options.network.backbone_pretrained.clear();
-  options.network.backbone_pretrained = fetch_weights(options.network.backbone_pretrained, reporter);
+  if (has_weights && is_url(options.backbone_pretrained)) options.backbone_pretrained.clear();
+  options.backbone_pretrained = fetch_weights(options.backbone_pretrained, reporter);
   if (options.task != train::TaskKind::kSegmentation) return;
   fetch_dataset(options.train_masks, reporter);
   fetch_dataset(options.val_masks, reporter);

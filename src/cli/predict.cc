@@ -114,7 +114,7 @@ class Prediction {
     Example example{.image = image};
     Random random({});
     transforms_.apply_to_pixels(example, random);
-    Tensor pixels(DType::kFloat32, {1, transforms_.channels(), example.image.height, example.image.width});
+    Tensor pixels(DType::kFloat32, {1, transforms_.channels(), example.height(), example.width()});
     transforms_.apply_to_planes(example, random, pixels.mutable_data<float>());
     const SegmentationModel model = [&](const Tensor& x) {
       Tensor output = runner_.run({x}).at(0);

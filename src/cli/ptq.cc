@@ -334,6 +334,7 @@ int run(Options& options) {
   }
   quantize_options.device = config.device();
   quantize_options.threads = config.cpu_math_library_num_threads();
+  quantize_options.windows = options.config.has_value();
   quantize_options.batch_num = 0;  // all that there is: pictures are counted, not batches
 
   if (options.config) {

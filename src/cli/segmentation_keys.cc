@@ -46,29 +46,30 @@ void add_test_keys(Args& args, SegmentationKeys* keys, SegmentOptions& test) {
   args.add("test_config.stride", &test.stride, "from one window to the next");
 }
 
-void add_network_keys(Args& args, SegmentationKeys* keys, train::NetworkOptions& network) {
+void add_network_keys(Args& args, SegmentationKeys* keys, train::TrainOptions* train) {
+  models::SegmentationOptions& network = train->network;
   args.add("model.backbone.type", &keys->backbone, std::string(kBackbones), "what the network stands on");
   args.add("model.backbone.output_stride", &keys->output_stride, {8, 16},
            "8 or 16: how much smaller its last features are")
       .default_text = "8";
   args.add("model.backbone.multi_grid", &network.multi_grid, "dilations of the last three blocks");
-  args.add("model.backbone.pretrained", &network.backbone_pretrained, "FILE_OR_DIR",
+  args.add("model.backbone.pretrained", &train->backbone_pretrained, "FILE_OR_DIR",
            "weights of the backbone alone");
   args.add("model.backbone_indices", &network.backbone_indices, "which features of the backbone are used");
   args.add("model.align_corners", &network.align_corners, "how features are enlarged");
   args.add("model.enable_auxiliary_loss", &network.enable_auxiliary_loss, "GCNet, PSPNet: a second output");
   args.add("model.aspp_ratios", &network.aspp_ratios, "DeepLab: dilations");
-  args.add("model.aspp_out_channels", &network.aspp_out_channels, {0, 1 << 16}, "DeepLab");
-  args.add("model.gc_channels", &network.gc_channels, {0, 1 << 16}, "GCNet");
+  args.add("model.aspp_out_channels", &network.aspp_out_channels, {1, 1 << 16}, "DeepLab");
+  args.add("model.gc_channels", &network.gc_channels, {1, 1 << 16}, "GCNet");
   args.add("model.ratio", &network.ratio, "GCNet: channels inside of its block");
-  args.add("model.pp_out_channels", &network.pp_out_channels, {0, 1 << 16}, "PSPNet");
+  args.add("model.pp_out_channels", &network.pp_out_channels, {1, 1 << 16}, "PSPNet");
   args.add("model.bin_sizes", &network.bin_sizes, "PSPNet: pooled sizes");
   args.add("model.lambd", &network.lambd, "BiSeNetV2: width of its semantic branch");
   args.add("model.use_deconv", &network.use_deconv, "UNet: learned upsampling");
   args.add("model.arm_out_chs", &network.arm_out_chs, "PPLiteSeg");
   args.add("model.seg_head_inter_chs", &network.seg_head_inter_chs, "PPLiteSeg");
   args.add("model.cm_bin_sizes", &network.cm_bin_sizes, "PPLiteSeg");
-  args.add("model.cm_out_ch", &network.cm_out_ch, {0, 1 << 16}, "PPLiteSeg");
+  args.add("model.cm_out_ch", &network.cm_out_ch, {1, 1 << 16}, "PPLiteSeg");
   args.add_fixed("model.arm_type", "UAFM_SpAtten", "PPLiteSeg");
 }
 
@@ -86,7 +87,7 @@ void add_segmentation_keys(Args& args, SegmentationKeys* keys, train::TrainOptio
   add_transforms(args, "export.transforms", &train->export_transforms, /*random_allowed=*/false,
                  "what deploy.yaml says");
   add_test_keys(args, keys, train->test);
-  add_network_keys(args, keys, train->network);
+  add_network_keys(args, keys, train);
 }
 
 std::string network_of(const std::string& type, const SegmentationKeys& keys) {

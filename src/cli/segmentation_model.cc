@@ -17,7 +17,6 @@
 #include "passes/scores.h"
 #include "quant/deployable.h"
 #include "quant/fake_quant.h"
-#include "train/network_options.h"
 
 namespace octet::cli {
 
@@ -39,7 +38,7 @@ train::TrainOptions load_segmentation_config(const std::string& file, const std:
     fail("{}: {} is a classifier; this command takes the configs of segmentation networks alone", file,
          config.model);
   config.pretrained.clear();  // where a training would begin
-  config.network.backbone_pretrained.clear();
+  config.backbone_pretrained.clear();
   return config;
 }
 
@@ -81,10 +80,10 @@ bool is_checkpoint(const std::string& path) {
 Graph load_checkpoint(const train::TrainOptions& config, const std::string& path, bool onnx_format) {
   const fs::path file = models::find_checkpoint(path);
   const StateDict state = load_state_dict(file);
-  Graph graph =
-      models::build_model(config.model, {.num_classes = config.num_classes,
-                                         .fresh_weights = false,
-                                         .segmentation = train::segmentation_options(config.network)});
+  Graph graph = models::build_model(config.model, {.num_classes = config.num_classes,
+                                                   .width = config.width,
+                                                   .fresh_weights = false,
+                                                   .segmentation = config.network});
   const models::ReadResult result = models::read_parameters(graph, state, config.model, file.string());
   if (quant::read_fake_quant(graph, state)) return quant::deployable(std::move(graph), onnx_format);
   models::check_all_used(result, state, config.model, file.string());

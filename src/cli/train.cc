@@ -7,6 +7,7 @@
 #include "cli/command.h"
 #include "cli/console.h"
 #include "cli/download.h"
+#include "cli/optimizer_keys.h"
 #include "cli/recipe.h"
 #include "cli/start_train.h"
 
@@ -196,8 +197,11 @@ void add_training_flags(Args& args, TrainFlags* flags) {
   Flag& accumulate = args.add("accumulate", &train.accumulate, {1, 1 << 20},
                               "batches per optimiser step: large batches in little memory");
   accumulate.path = "accumulate";
-  args.add("clip-grad-norm", &train.clip_grad_norm, "scale gradients down to this norm; 0: don't").path =
-      "clip_grad_norm";
+  Flag& clip =
+      args.add("clip-grad-norm", &train.clip_grad_norm, "scale gradients down to this norm; 0: don't");
+  clip.path = "clip_grad_norm";
+  clip.other_paths = {"optimizer.grad_clip_cfg.clip_norm"};
+  add_optimizer_keys(args, &train);
   args.add("freeze", &train.freeze, "NAME_OR_GLOB",
            "parameters that stay as they are, with the statistics of their batch norms")
       .path = "freeze";
@@ -321,13 +325,23 @@ void take_recipe_of_run(Args& args, TrainFlags* flags, const std::string& resume
   flags->output_dir = folder.empty() ? "." : folder.string();
 }
 
+// A config for segmentation without a network would be taken for one of the usual classifier.
+void check_names_network(Args& args, const TrainFlags& flags) {
+  if (args.at("model").in_recipe || flags.train.model != train::TrainOptions().model) return;
+  const MaskData& data = flags.segmentation.train;
+  const bool has_masks = data.type == "OpticDiscSeg" || data.type == "Cityscapes" || !data.train_path.empty();
+  if (flags.train.model_dir.empty() &&
+      (has_masks || flags.loss.types.size() > 1 || flags.loss.coef.size() > 1))
+    fail("the config has no `model` with a `type`, and there is no --model");
+}
+
 // Weights by URL and data sets that octet knows become files and folders.
 void fetch_what_is_missing(TrainFlags* flags) {
   train::TrainOptions options = options_of(*flags);
   Console console;
   fetch_missing(options, console);
   flags->train.pretrained = options.pretrained;
-  flags->train.network.backbone_pretrained = options.network.backbone_pretrained;
+  flags->train.backbone_pretrained = options.backbone_pretrained;
   if (options.task != train::TaskKind::kSegmentation) return;
   flags->train.data_path = options.train_masks.root;
   flags->train.val_data_path = options.val_masks.root;
@@ -369,6 +383,7 @@ std::function<int()> declare_train(Args& args) {
   args.example("octet train --resume out");
   args.example("octet train --config configs/fashion_mnist/mobilenet_v3_small.yaml");
   return [flags, &args] {
+    check_names_network(args, *flags);
     fetch_what_is_missing(flags.get());
     return start_train("train", make_recipe(args, flags.get()));
   };

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "cli/optimizer_keys.h"
 #include "cli/recipe.h"
 #include "cli/train.h"
 #include "data/transforms/auto_augment.h"
@@ -168,6 +169,7 @@ train::TrainOptions options_of(const TrainFlags& flags) {
     fail("lr_scheduler: {} values for {} boundaries; there must be one more", train.lr_values.size(),
          train.lr_boundaries.size());
 
+  check_clipping(train);
   train.losses = losses_of(flags.loss);
   set_loss(flags, train);
   set_transforms(flags, train);

@@ -60,7 +60,7 @@ void check_range(const char* what, T value, T low, T high) {
 
 // Every list and number of channels: what is far out is a slip here, too.
 void check_options(const SegmentationOptions& options) {
-  constexpr std::int64_t kMost = 1 << 16;
+  constexpr int kMost = 1 << 16;
   struct List {
     const char* name;
     const SegmentationOptions::Ints& numbers;
@@ -70,15 +70,15 @@ void check_options(const SegmentationOptions& options) {
         List{"bin_sizes", options.bin_sizes}, List{"cm_bin_sizes", options.cm_bin_sizes},
         List{"arm_out_chs", options.arm_out_chs}, List{"seg_head_inter_chs", options.seg_head_inter_chs}}) {
     if (numbers.empty()) fail("{} is empty", name);
-    for (std::int64_t number : numbers)
+    for (int number : numbers)
       if (number < 1 || number > kMost)
         fail("{} has {}; its numbers can be anything from 1 to {}", name, number, kMost);
   }
-  check_range<std::int64_t>("in_channels", options.in_channels, 1, kMost);
-  check_range<std::int64_t>("aspp_out_channels", options.aspp_out_channels, 1, kMost);
-  check_range<std::int64_t>("gc_channels", options.gc_channels, 1, kMost);
-  check_range<std::int64_t>("pp_out_channels", options.pp_out_channels, 1, kMost);
-  check_range<std::int64_t>("cm_out_ch", options.cm_out_ch, 1, kMost);
+  check_range("in_channels", options.in_channels, 1, kMost);
+  check_range("aspp_out_channels", options.aspp_out_channels, 1, kMost);
+  check_range("gc_channels", options.gc_channels, 1, kMost);
+  check_range("pp_out_channels", options.pp_out_channels, 1, kMost);
+  check_range("cm_out_ch", options.cm_out_ch, 1, kMost);
   check_range("lambd", options.lambd, 0.05, 16.0);
   check_range("ratio", options.ratio, 1e-3, 16.0);
 }

@@ -25,9 +25,9 @@ enum class Task : std::uint8_t { kClassification, kSegmentation };
 // What segmentation networks can be told, in PaddleSeg's words and with its defaults. A network reads what
 // concerns it.
 struct SegmentationOptions {
-  using Ints = std::vector<std::int64_t>;
+  using Ints = std::vector<int>;
 
-  std::int64_t in_channels = 3;
+  int in_channels = 3;
   bool align_corners = false;         // of every upsampling
   Ints backbone_indices = {};         // which stages are read; none: those that the network's authors chose
   Ints multi_grid = {1, 1, 1};        // ResNet: multiplies the dilations of the last stage
@@ -35,16 +35,18 @@ struct SegmentationOptions {
 
   double lambd = 0.25;                // BiSeNetV2: how wide the semantic branch is
   Ints aspp_ratios = {1, 6, 12, 18};  // DeepLab
-  std::int64_t aspp_out_channels = 256;
-  std::int64_t gc_channels = 512;       // GCNet
-  double ratio = 0.25;                  // GCNet: of gc_channels, how many the bottleneck of the context has
-  std::int64_t pp_out_channels = 1024;  // PSPNet
+  int aspp_out_channels = 256;
+  int gc_channels = 512;       // GCNet
+  double ratio = 0.25;         // GCNet: of gc_channels, how many the bottleneck of the context has
+  int pp_out_channels = 1024;  // PSPNet
   Ints bin_sizes = {1, 2, 3, 6};
   bool use_deconv = false;        // UNet: upsamples by transposed convolutions
   Ints cm_bin_sizes = {1, 2, 4};  // PP-LiteSeg
-  std::int64_t cm_out_ch = 128;
+  int cm_out_ch = 128;
   Ints arm_out_chs = {64, 96, 128};
   Ints seg_head_inter_chs = {64, 64, 64};
+
+  bool operator==(const SegmentationOptions&) const = default;
 };
 
 struct ModelOptions {

@@ -7,7 +7,7 @@ namespace octet::models {
 
 namespace {
 
-using Ints = std::vector<std::int64_t>;
+using Ints = SegmentationOptions::Ints;
 
 // One number stands for all.
 Ints for_each_stage(const char* option, const Ints& numbers, std::size_t stages) {
@@ -25,7 +25,7 @@ ValueId fuse(Layers& layers, ValueId fine, ValueId coarse, const std::string& na
   std::vector<ValueId> seen;
   for (ValueId image : {x, y})
     for (const char* op : {"reduce_mean", "reduce_max"})
-      seen.push_back(b.op(op, {image}, {{"axes", Ints{1}}, {"keepdims", true}}));
+      seen.push_back(b.op(op, {image}, {{"axes", std::vector<std::int64_t>{1}}, {"keepdims", true}}));
   ValueId attention = seg::conv_bn_relu(layers, b.concat(seen, 1), name + ".conv_xy_atten.0", {.out = 2});
   attention = b.sigmoid(seg::conv_bn(layers, attention, name + ".conv_xy_atten.1", {.out = 1}));
   // A one that checkpoints hold, but that is not learned: behind an identity.

@@ -30,7 +30,7 @@ ValueId bottleneck(Layers& layers, ValueId x, const std::string& name, const Blo
 std::vector<ValueId> resnet50_vd(Layers& layers, ValueId picture, const ModelOptions& options,
                                  std::int64_t output_stride) {
   constexpr int kDepths[] = {3, 4, 6, 3};
-  const std::vector<std::int64_t>& grid = options.segmentation.multi_grid;
+  const SegmentationOptions::Ints& grid = options.segmentation.multi_grid;
   if (grid.size() != 3)
     fail("multi_grid has {} numbers; it has one for each of the last 3 blocks", grid.size());
   const std::string name = "backbone.";

@@ -50,9 +50,8 @@ ValueId auxiliary_scores(Layers& layers, ValueId x, const std::string& name, con
   return scores(layers, layers.builder().dropout(y, 0.1), name + ".conv", options);
 }
 
-std::vector<ValueId> pyramid(Layers& layers, ValueId x, const std::string& name,
-                             const std::vector<std::int64_t>& bins, std::int64_t channels,
-                             bool align_corners) {
+std::vector<ValueId> pyramid(Layers& layers, ValueId x, const std::string& name, const std::vector<int>& bins,
+                             std::int64_t channels, bool align_corners) {
   const ValueId size = size_of(layers, x);
   std::vector<ValueId> result;
   for (std::int64_t bin : bins) {
@@ -65,7 +64,7 @@ std::vector<ValueId> pyramid(Layers& layers, ValueId x, const std::string& name,
 }
 
 std::vector<ValueId> chosen_stages(const std::vector<ValueId>& stages, const ModelOptions& options,
-                                   const std::vector<std::int64_t>& usual) {
+                                   const std::vector<int>& usual) {
   const auto& indices =
       options.segmentation.backbone_indices.empty() ? usual : options.segmentation.backbone_indices;
   if (indices.size() != usual.size())

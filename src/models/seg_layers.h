@@ -31,14 +31,13 @@ ValueId auxiliary_scores(Layers& layers, ValueId x, const std::string& name, con
 
 // For each size of `bins`: means over so many rows and columns of windows, name.stages.N.1, and back to the
 // size of x.
-std::vector<ValueId> pyramid(Layers& layers, ValueId x, const std::string& name,
-                             const std::vector<std::int64_t>& bins, std::int64_t channels,
-                             bool align_corners);
+std::vector<ValueId> pyramid(Layers& layers, ValueId x, const std::string& name, const std::vector<int>& bins,
+                             std::int64_t channels, bool align_corners);
 
 // The stages that a head reads: those that the options say, or the usual ones. An Error when there are other
 // than `usual.size()` of them, or a stage is not there.
 std::vector<ValueId> chosen_stages(const std::vector<ValueId>& stages, const ModelOptions& options,
-                                   const std::vector<std::int64_t>& usual);
+                                   const std::vector<int>& usual);
 
 // Main and auxiliary scores, each resized to the picture.
 Graph build(Layers& layers, ValueId picture, const std::vector<ValueId>& scores, bool align_corners);

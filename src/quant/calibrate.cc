@@ -178,7 +178,7 @@ Calibration calibrate(const Graph& graph, const std::set<ValueId>& tensors, cons
   Wanted wanted = options.wanted;
   wanted.histogram = wanted.histogram && !options.two_pass;
   for (ValueId id : tensors) result.tensors[graph.value(id).name];
-  SampleCollector sample(kSampleSize);
+  SampleCollector sample(kSampleSize, options.window);
   // The batches of this process, one after the other.
   std::int64_t batch = 0;
   auto next = [&](std::vector<Tensor>* inputs) {

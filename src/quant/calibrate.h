@@ -44,6 +44,7 @@ struct CalibrateOptions {
   Wanted wanted;
   bool two_pass = false;
   std::int64_t batch_num = 0;      // 0: all
+  std::int64_t window = 0;         // of the pictures that are kept (window.h); 0: they are kept whole
   const Device* device = nullptr;  // that runs the graph; null: this CPU
   std::function<void(std::int64_t done)> progress = {};
 };

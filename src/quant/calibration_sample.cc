@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "quant/window.h"
 
 namespace octet::quant {
 
@@ -59,7 +60,10 @@ void SampleCollector::add(std::int64_t batch, const std::vector<Tensor>& inputs)
   for (std::int64_t at = 0; at < count && have < limit_; at += most) {
     const std::int64_t size = is_cut ? std::min({most, count - at, limit_ - have}) : count;
     std::vector<Tensor> part;
-    for (const Tensor& input : inputs) part.push_back(is_cut ? cut(input, at, size) : input);
+    for (const Tensor& input : inputs) {
+      part.push_back(is_cut ? cut(input, at, size) : input);
+      if (window_ > 0) part.back() = window_of(part.back(), window_, batch + at);
+    }
     sample_.push_back(std::move(part));
     batches_.push_back(batch);
     have += size;

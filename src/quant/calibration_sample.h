@@ -28,10 +28,11 @@ Tensor cut(const Tensor& batch, std::int64_t first, std::int64_t count);
 // Its first parts, with at least `pictures` in them, if there are so many.
 CalibrationSample first_of(const CalibrationSample& sample, std::int64_t pictures);
 
-// Copies the first pictures of the batches it is shown, until it has enough.
+// Copies the first pictures of the batches it is shown, until it has enough; of larger ones than `window`
+// pixels a part (window.h), unless that is 0.
 class SampleCollector {
  public:
-  explicit SampleCollector(std::int64_t limit) : limit_(limit) {}
+  explicit SampleCollector(std::int64_t limit, std::int64_t window = 0) : limit_(limit), window_(window) {}
   void add(std::int64_t batch, const std::vector<Tensor>& inputs);
   bool is_empty() const { return sample_.empty(); }
   bool is_full() const { return pictures_in(sample_) >= limit_; }
@@ -39,7 +40,7 @@ class SampleCollector {
   CalibrationSample gather(Comm& comm) const;
 
  private:
-  std::int64_t limit_;
+  std::int64_t limit_, window_;
   CalibrationSample sample_;
   std::vector<std::int64_t> batches_;  // that the parts are of
 };

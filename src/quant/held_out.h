@@ -9,7 +9,7 @@ namespace octet::quant {
 // data, or, if there are none, a fifth of it.
 class HeldOut {
  public:
-  explicit HeldOut(std::int64_t limit) : sample_(limit) {}
+  explicit HeldOut(std::int64_t limit, std::int64_t window = 0) : sample_(limit, window) {}
 
   // Takes these, which are not for calibration; false: there are none, in any process.
   bool take_others(const Batches& others, Comm& comm);

@@ -17,6 +17,7 @@
 #include "quant/sensitivity.h"
 #include "quant/shift_inputs.h"
 #include "quant/threshold_search.h"
+#include "quant/window.h"
 
 namespace octet {
 
@@ -89,6 +90,8 @@ class Ptq {
     if (options.fold_batch_norm) fold_batch_norms_in_file(graph_);
     infer_shapes(graph_);
     answers_ = take_answer_ops(graph_);
+    if (options.windows) window_ = window_pixels(graph_);
+    held_out_ = HeldOut(kSampleSize, window_);
   }
 
   std::optional<Model> run(QuantizeReport* report) {
@@ -257,7 +260,7 @@ class Ptq {
   }
 
   CalibrationSample first_pictures() {
-    SampleCollector sample(kSampleSize);
+    SampleCollector sample(kSampleSize, window_);
     std::vector<Tensor> inputs;
     const std::int64_t end =
         options_.batch_num > 0 ? options_.batch_num : std::numeric_limits<std::int64_t>::max();
@@ -275,6 +278,7 @@ class Ptq {
     how.wanted.negatives_are_errors = options_.two_pass && !options_.onnx_format;
     how.two_pass = options_.two_pass;
     how.batch_num = options_.batch_num;
+    how.window = window_;
     how.device = options_.device.get();
     how.progress = [&](std::int64_t done) { stage("calibration", done, options_.batch_num); };
     Calibration result = quant::calibrate(
@@ -300,8 +304,9 @@ class Ptq {
   const ThresholdMethod* method_;  // null: auto
   const Batches &batches_, &others_;
   ThreadPool pool_;
-  Graph graph_;        // without what makes answers of its scores, by which quantization is judged,
-  AnswerOps answers_;  // which is this
+  Graph graph_;              // without what makes answers of its scores, by which quantization is judged,
+  AnswerOps answers_;        // which is this
+  std::int64_t window_ = 0;  // pixels of the pictures that decisions are tried on; 0: all
   HeldOut held_out_{kSampleSize};
   bool has_others_ = false;  // held_out_ has pictures that are not among those to calibrate with
 };

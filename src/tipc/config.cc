@@ -1,6 +1,7 @@
 #include "tipc/config.h"
 
 #include <algorithm>
+#include <array>
 #include <optional>
 #include <span>
 
@@ -15,40 +16,40 @@ namespace {
 struct Field {
   std::string_view section;
   std::string_view name;
-  std::string_view example;  // a line to add when it is missing; "": it may be missing
-  std::string_view other = "";
+  std::string_view example;                     // a line to add when it is missing; "": it may be missing
+  std::array<std::string_view, 2> others = {};  // by which other programs know it
 };
 
 constexpr Field kFields[] = {
     {"train_params", "model-name", "model_name:mobilenet_v3_small"},
     {"train_params", "python", "python:octet"},
     {"train_params", "gpu-list", "gpu_list:0|0,1 (-1 for the CPU)"},
-    {"train_params", "use-gpu", "use-gpu:True", "device"},
-    {"train_params", "epochs", "--epochs:lite_train_lite_infer=5", "epoch"},
-    {"train_params", "output-dir", "--output-dir:./output/", "save-dir"},
+    {"train_params", "use-gpu", "use-gpu:True", {"device"}},
+    {"train_params", "epochs", "--epochs:lite_train_lite_infer=5", {"epoch", "iters"}},
+    {"train_params", "output-dir", "--output-dir:./output/", {"save-dir"}},
     {"train_params", "batch-size", "--batch-size:lite_train_lite_infer=4"},
-    {"train_params", "pretrained", "--pretrained:null"},
+    {"train_params", "pretrained", "--pretrained:null", {"model-path"}},
     {"train_params", "train-model-name", "train_model_name:latest.pdparams"},
-    {"train_params", "data-path", "", "data-dir"},
+    {"train_params", "data-path", "", {"data-dir"}},
     {"train_params", "trainer", "trainer:norm_train"},
     {"eval_params", "eval", "eval:null"},
     {"infer_params", "save-inference-dir", "--save-inference-dir:./output/"},
-    {"infer_params", "pretrained", "--pretrained:"},
+    {"infer_params", "pretrained", "--pretrained:", {"model-path"}},
     {"infer_params", "norm-export", "norm_export:null"},
     {"infer_params", "train-model", "train_model:null"},
     {"infer_params", "infer-export", "infer_export:null"},
     {"infer_params", "inference", "inference:deploy/inference_python/infer.py"},
-    {"infer_params", "use-gpu", "--use-gpu:True|False", "device"},
+    {"infer_params", "use-gpu", "--use-gpu:True|False", {"device"}},
     {"infer_params", "batch-size", "--batch-size:1"},
     {"infer_params", "model-dir", "--model-dir:null"},
-    {"infer_params", "img-path", "--img-path:./images/demo.jpg", "image-dir"},
+    {"infer_params", "img-path", "--img-path:./images/demo.jpg", {"image-dir", "image-path"}},
     {"infer_params", "benchmark", "--benchmark:True"},
     {"ptq_params", "model-name", "model_name:mobilenet_v3_small"},
     {"ptq_params", "python", "python:octet"},
-    {"ptq_params", "use-gpu", "--use_gpu:False", "device"},
-    {"ptq_params", "model-path", "--model_path:./mobilenet_v3_small_infer/", "model-dir"},
-    {"ptq_params", "output-dir", "--output_dir:./mobilenet_v3_small_infer_ptq/", "save-dir"},
-    {"ptq_params", "data-dir", "", "data-path"},
+    {"ptq_params", "use-gpu", "--use_gpu:False", {"device"}},
+    {"ptq_params", "model-path", "--model_path:./mobilenet_v3_small_infer/", {"model-dir"}},
+    {"ptq_params", "output-dir", "--output_dir:./mobilenet_v3_small_infer_ptq/", {"save-dir"}},
+    {"ptq_params", "data-dir", "", {"data-path"}},
     {"ptq_params", "batch-num", "--batch_num:null"},
     {"ptq_params", "batch-size", "--batch_size:null"},
     {"ptq_params", "trainer", "trainer:PTQ"},
@@ -72,7 +73,8 @@ std::string field_name(std::string_view key) {
 const Field* find_field(std::string_view section, std::string_view key) {
   const std::string name = field_name(key);
   for (const Field& field : kFields)
-    if (field.section == section && (field.name == name || (!field.other.empty() && field.other == name)))
+    if (field.section == section &&
+        (field.name == name || std::ranges::find(field.others, name) != field.others.end()))
       return &field;
   return nullptr;
 }

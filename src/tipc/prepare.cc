@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "data/synth_disc.h"
 #include "models/models.h"
 #include "tipc/lite_data.h"
 #include "tipc/process.h"
@@ -21,7 +22,10 @@ class Preparation {
       : config_(config), mode_(mode), options_(options) {}
 
   void run() {
-    make_data();
+    if (segments())
+      make_discs();
+    else
+      make_data();
     if (config_.is_ptq())
       make_inference_model(config_.get("ptq_params", "model-path").value);
     else if (mode_ == "whole_infer" && !is_null(config_.get("infer_params", "infer-export").value))
@@ -31,6 +35,27 @@ class Preparation {
  private:
   void say(const std::string& text) const {
     if (options_.say) options_.say(text);
+  }
+
+  bool segments() const {
+    const std::string& model = config_.model_name();
+    return is_network(model) && models::task_of(model) == models::Task::kSegmentation;
+  }
+
+  static bool is_network(const std::string& name) {
+    return std::ranges::find(models::model_names(), name) != models::model_names().end();
+  }
+
+  // Pictures with masks. In a folder of their own: data/optic_disc_seg is the real data set's, which training
+  // fetches when it is missing.
+  void make_discs() {
+    const fs::path folder = "lite_disc";
+    if (fs::exists(folder)) return;
+    const SynthDiscOptions discs{.count = 20, .width = 128, .height = 128};
+    write_disc_pictures(folder, discs);
+    const SynthDiscParts parts = parts_of(discs.count);
+    say(fmt::format("drew lite_disc: {} pictures of optic discs with masks in train, {} in val", parts.train,
+                    parts.val));
   }
 
   void make_data() {
@@ -59,15 +84,32 @@ class Preparation {
     }
   }
 
-  // A network of the zoo that has seen lite_data a few times.
+  // The words `--config FILE` of the command that exports or quantizes: a segmentation network is described
+  // by a file.
+  std::string config_words() const {
+    const std::string& command = config_.is_ptq() ? config_.trainers().at(0).command->value
+                                                  : config_.get("infer_params", "infer-export").value;
+    std::vector<std::string> words = split(command, ' ');
+    std::erase(words, "");
+    for (std::size_t i = 0; i + 1 < words.size(); ++i)
+      if (words[i] == "--config" || words[i] == "-c") return "--config " + quoted(words[i + 1]);
+    fail("{}: '{}' names no --config, which says what {} is trained on", config_.name(), command,
+         config_.model_name());
+  }
+
+  // A network of the zoo that has seen the drawn pictures a few times.
   fs::path train_briefly(const std::string& missing) {
-    const std::vector<std::string>& names = models::model_names();
     const std::string& model = config_.model_name();
-    if (std::ranges::find(names, model) == names.end())
+    if (!is_network(model))
       fail("{} is missing, and octet can't make it: it has no network {}; put the model there", missing,
            model);
     const fs::path folder = fs::path("pretrain_models") / model;
     say(fmt::format("training {} for {}, which is missing", model, missing));
+    if (segments()) {
+      octet(fmt::format("train {} --iters 20 --save_interval 20 --do_eval --save_dir {}", config_words(),
+                        quoted(folder)));
+      return folder / "best_model" / "model.pdparams";
+    }
     octet(fmt::format(
         "train --model {} --data-path lite_data --epochs 2 --batch-size 4 --lr 0.02 --output-dir {}", model,
         quoted(folder)));
@@ -85,8 +127,9 @@ class Preparation {
   void make_inference_model(const std::string& folder) {
     if (is_null(folder) || (fs::is_directory(folder) && !fs::is_empty(folder))) return;
     const fs::path trained = train_briefly(folder);
-    octet(fmt::format("export --model {} --pretrained {} --save-inference-dir {}", config_.model_name(),
-                      quoted(trained), quoted(folder)));
+    octet(fmt::format("export {} --pretrained {} --save-inference-dir {}",
+                      segments() ? config_words() : "--model " + config_.model_name(), quoted(trained),
+                      quoted(folder)));
     say("made " + folder);
   }
 

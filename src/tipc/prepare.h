@@ -14,8 +14,8 @@ struct PrepareOptions {
 };
 
 // Makes what the commands of a config need and is not there yet, in the current folder: lite_data/ and
-// lite_data.tar, images/demo.jpg, data (a link to lite_data), and the model or checkpoint that inference or
-// quantizing begins with.
+// lite_data.tar, images/demo.jpg, data (a link to lite_data), or for a segmentation network lite_disc/; and
+// the model or checkpoint that inference or quantizing begins with.
 void prepare(const Config& config, std::string_view mode, const PrepareOptions& options);
 
 }  // namespace octet::tipc

@@ -1,5 +1,6 @@
 #include "train/optimizer.h"
 
+#include <algorithm>
 #include <cmath>
 
 namespace octet::train {
@@ -13,13 +14,17 @@ Optimizer::Optimizer(std::vector<Weight>& parameters, const TrainOptions& option
     const std::int64_t begin = total;
     total += (weight.tensor.numel() + 15) / 16 * 16;  // each begins at a cache line
     if (weight.is_frozen) continue;
-    const bool continues =
-        !pieces_.empty() && pieces_.back().end == begin && pieces_.back().is_range == weight.is_range;
+    const Way way = way_of(weight);
+    const bool continues = !pieces_.empty() && pieces_.back().end == begin && pieces_.back().way == way;
     if (continues)
       pieces_.back().end = total;
     else
-      pieces_.push_back({begin, total, weight.is_range});
+      pieces_.push_back({begin, total, way});
   }
+  for (const ParameterGroup& group : options.groups)
+    if (std::ranges::none_of(parameters,
+                             [&](const Weight& w) { return w.name.find(group.name) != std::string::npos; }))
+      fail("optimizer.custom_cfg: no parameter has '{}' in its name", group.name);
   const at::NoGradGuard no_gradients;
   const at::TensorOptions floats = parameters[0].tensor.options().requires_grad(false);
   values_ = at::zeros({total}, floats);
@@ -49,11 +54,18 @@ at::Tensor Optimizer::part_of(const at::Tensor& flat, std::size_t parameter) con
   return flat.as_strided(like.sizes(), like.strides(), offsets_[parameter]);
 }
 
+Optimizer::Way Optimizer::way_of(const Weight& weight) const {
+  if (weight.is_range) return {options_.quant.rate_factor, options_.quant.decay};
+  for (const ParameterGroup& group : options_.groups)
+    if (weight.name.find(group.name) != std::string::npos)
+      return {group.lr_mult, options_.weight_decay * group.weight_decay_mult.value_or(1)};
+  return {1, options_.weight_decay};
+}
+
 void Optimizer::step(double learning_rate) {
   ++steps_done;
   for (const Piece& piece : pieces_)
-    step(piece.begin, piece.end, piece.is_range ? learning_rate * options_.quant.rate_factor : learning_rate,
-         piece.is_range ? options_.quant.decay : options_.weight_decay);
+    step(piece.begin, piece.end, learning_rate * piece.way.rate, piece.way.decay);
 }
 
 void Optimizer::step(std::int64_t begin, std::int64_t end, double learning_rate, double decay) {

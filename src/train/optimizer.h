@@ -36,11 +36,17 @@ class Optimizer {
   const TrainOptions& options_;
   std::vector<std::int64_t> offsets_;
   at::Tensor values_, gradients_;
-  // Neighbours that are learned in the same way: what is frozen, and what quantizers learn, which stands
-  // behind the network's own parameters, parts them.
+  // How a parameter is learned: a factor of the learning rate, and its weight decay.
+  struct Way {
+    double rate = 1, decay = 0;
+    bool operator==(const Way&) const = default;
+  };
+  Way way_of(const Weight& weight) const;
+  // Neighbours that are learned in the same way: groups, what is frozen, and what quantizers learn, which
+  // stands behind the network's own parameters, part them.
   struct Piece {
     std::int64_t begin = 0, end = 0;
-    bool is_range = false;
+    Way way;
   };
   std::vector<Piece> pieces_;
   std::map<std::string, at::Tensor> state_;

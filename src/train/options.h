@@ -7,6 +7,7 @@
 
 #include "data/mask_dataset.h"
 #include "data/transform.h"
+#include "models/models.h"
 #include "tasks/segmentation_inference.h"
 
 // What `octet train` is told; src/cli/train.cc has the flags and the keys of recipes. No libtorch here: octet
@@ -66,28 +67,14 @@ struct LossSpec {
   bool operator==(const LossSpec&) const = default;
 };
 
-// What a config says of a segmentation network beyond its name and its backbone. An empty list and a 0 stand
-// for what the network has by itself.
-struct NetworkOptions {
-  std::string backbone_pretrained = {};  // weights of the backbone alone
-  std::vector<int> multi_grid = {};
-  std::vector<int> backbone_indices = {};
-  bool align_corners = false;
-  std::optional<bool> enable_auxiliary_loss = {};  // GCNet, PSPNet
-  std::vector<int> aspp_ratios = {};               // DeepLabV3, DeepLabV3P
-  int aspp_out_channels = 0;
-  int gc_channels = 0;  // GCNet
-  double ratio = 0;
-  int pp_out_channels = 0;  // PSPNet
-  std::vector<int> bin_sizes = {};
-  double lambd = 0;                   // BiSeNetV2
-  bool use_deconv = false;            // UNet
-  std::vector<int> arm_out_chs = {};  // PPLiteSeg
-  std::vector<int> seg_head_inter_chs = {};
-  std::vector<int> cm_bin_sizes = {};
-  int cm_out_ch = 0;
+// Parameters that have this in their names learn at this factor of the learning rate, and with this factor of
+// the weight decay.
+struct ParameterGroup {
+  std::string name = {};
+  double lr_mult = 1;
+  std::optional<double> weight_decay_mult = {};
 
-  bool operator==(const NetworkOptions&) const = default;
+  bool operator==(const ParameterGroup&) const = default;
 };
 
 struct TrainOptions {
@@ -98,9 +85,10 @@ struct TrainOptions {
   std::string val_data_path = {};  // of pictures to evaluate on; empty: those of data_path
   MaskData train_masks = {}, val_masks = {.mode = "val"};  // in place of the two, for segmentation
   std::string model = "mobilenet_v3_small";
-  NetworkOptions network = {};
-  std::string model_dir = {};  // an inference model to train in place of one of the zoo's
-  int num_classes = 0;         // 0: what the checkpoint or the data says
+  models::SegmentationOptions network = {};
+  std::string backbone_pretrained = {};  // weights of its backbone alone
+  std::string model_dir = {};            // an inference model to train in place of one of the zoo's
+  int num_classes = 0;                   // 0: what the checkpoint or the data says
   int img_size = 224;
   double width = 1.0;
   std::string pretrained = {};  // a file, a folder, or a prefix without extension
@@ -133,14 +121,18 @@ struct TrainOptions {
   double warmup_start_lr = 0;
   // One for each output of a segmentation network, or one for all of them. A classifier has CrossEntropyLoss.
   std::vector<LossSpec> losses = {{}};
-  double label_smoothing = 0;              // of a classifier's loss
-  bool auto_class_weights = false;         // in the loss: by how rare a class is,
-  std::vector<double> class_weights = {};  // or these; none: all alike
-  bool balanced_sampling = false;          // classes come equally often
-  double mixup = 0, cutmix = 0;            // data/mix.h says what they are; 0: off
-  int accumulate = 1;                      // batches of one step of the optimiser
-  double clip_grad_norm = 0;               // 0: gradients are not clipped
-  bool use_ema = false;                    // averages of the weights are evaluated and saved
+  double label_smoothing = 0;                      // of a classifier's loss
+  bool auto_class_weights = false;                 // in the loss: by how rare a class is,
+  std::vector<double> class_weights = {};          // or these; none: all alike
+  bool balanced_sampling = false;                  // classes come equally often
+  double mixup = 0, cutmix = 0;                    // data/mix.h says what they are; 0: off
+  int accumulate = 1;                              // batches of one step of the optimiser
+  std::string clip_grad = "ClipGradByGlobalNorm";  // how gradients are clipped, in Paddle's words:
+  double clip_grad_norm = 0;                       // to this norm (0: they are not),
+  std::optional<double> clip_grad_max = {};        // or ClipGradByValue: to this largest number,
+  std::optional<double> clip_grad_min = {};        // and this least one; none: -clip_grad_max
+  std::vector<ParameterGroup> groups = {};         // the first that fits a parameter counts
+  bool use_ema = false;                            // averages of the weights are evaluated and saved
   double ema_decay = 0.9998;
   std::vector<std::string> freeze = {};  // names or globs of parameters that stay as they are
   int early_stop_intervals = 0;          // evaluations without a better result; 0: any number

@@ -46,24 +46,23 @@ OCTET_CLONES void write_block(const float* block, const Pixels& pixels, std::int
           block[c * kBlock + i];
 }
 
-// The block becomes e^(x - the largest of the pixel); `sums` is the sum over the classes.
-OCTET_CLONES void exponentials(float* __restrict block, std::int64_t classes, float* __restrict largest,
-                               float* __restrict sums) {
+// The largest logit of each pixel, and the sum of e^(x - that) over the classes.
+OCTET_CLONES void sum_exponentials(const float* __restrict block, std::int64_t classes,
+                                   float* __restrict largest, float* __restrict sums) {
   for (std::int64_t i = 0; i < kBlock; ++i) largest[i] = block[i];
   for (std::int64_t c = 1; c < classes; ++c)
     for (std::int64_t i = 0; i < kBlock; ++i) largest[i] = std::max(largest[i], block[c * kBlock + i]);
   for (std::int64_t i = 0; i < kBlock; ++i) sums[i] = 0;
   for (std::int64_t c = 0; c < classes; ++c)
-    for (std::int64_t i = 0; i < kBlock; ++i) {
-      const float e = exp_of(block[c * kBlock + i] - largest[i]);
-      block[c * kBlock + i] = e;
-      sums[i] += e;
-    }
+    for (std::int64_t i = 0; i < kBlock; ++i) sums[i] += exp_of(block[c * kBlock + i] - largest[i]);
 }
 
-OCTET_CLONES void scale(float* __restrict block, std::int64_t classes, const float* __restrict factors) {
+// The logits become probabilities times a factor for each pixel. `log_sums`: of the exponentials of a pixel.
+OCTET_CLONES void to_probabilities(float* __restrict block, std::int64_t classes,
+                                   const float* __restrict log_sums, const float* __restrict factors) {
   for (std::int64_t c = 0; c < classes; ++c)
-    for (std::int64_t i = 0; i < kBlock; ++i) block[c * kBlock + i] *= factors[i];
+    for (std::int64_t i = 0; i < kBlock; ++i)
+      block[c * kBlock + i] = exp_of(block[c * kBlock + i] - log_sums[i]) * factors[i];
 }
 
 // Calls work(picture, first pixel, number of pixels, block) for all blocks.
@@ -79,50 +78,53 @@ void for_blocks(const Pixels& pixels, const Work& work) {
   });
 }
 
+// Logits of pictures are large: what is kept for the gradient is them, which exist in any case, and a number
+// for each pixel, but no probabilities.
 struct PixelCrossEntropy : torch::autograd::Function<PixelCrossEntropy> {
   static at::Tensor forward(AutogradContext* context, const at::Tensor& logits, const at::Tensor& labels,
                             std::int64_t ignored) {
     const Pixels pixels = pixels_of(logits);
     at::Tensor losses =
         at::empty(labels.sizes(), logits.options().memory_format(at::MemoryFormat::Contiguous));
-    at::Tensor probabilities = at::empty_like(logits);
+    at::Tensor log_sums = at::empty_like(losses);
     const auto* from = logits.const_data_ptr<float>();
     const auto* label = labels.const_data_ptr<std::uint8_t>();
-    float *to = losses.data_ptr<float>(), *kept = probabilities.data_ptr<float>();
+    float *to = losses.data_ptr<float>(), *kept = log_sums.data_ptr<float>();
     for_blocks(pixels, [&](std::int64_t n, std::int64_t first, std::int64_t count, float* block) {
       float largest[kBlock], sums[kBlock], mine[kBlock] = {};
       const std::int64_t at = n * pixels.plane + first, picture = n * pixels.classes * pixels.plane;
       read_block(from + picture, pixels, first, count, block);
       for (std::int64_t i = 0; i < count; ++i)
         if (label[at + i] != ignored) mine[i] = block[label[at + i] * kBlock + i];
-      exponentials(block, pixels.classes, largest, sums);
-      for (std::int64_t i = 0; i < count; ++i)
+      sum_exponentials(block, pixels.classes, largest, sums);
+      for (std::int64_t i = 0; i < count; ++i) {
+        kept[at + i] = largest[i] + std::log(sums[i]);
         to[at + i] = label[at + i] == ignored ? 0 : std::log(sums[i]) - (mine[i] - largest[i]);
-      for (std::int64_t i = 0; i < kBlock; ++i) sums[i] = 1 / sums[i];
-      scale(block, pixels.classes, sums);
-      write_block(block, pixels, first, count, kept + picture);
+      }
     });
-    context->save_for_backward({probabilities, labels});
+    context->save_for_backward({logits, labels, log_sums});
     context->saved_data["ignored"] = ignored;
     return losses;
   }
 
   static variable_list backward(AutogradContext* context, variable_list gradients) {
     const variable_list saved = context->get_saved_variables();
-    const at::Tensor &probabilities = saved[0], &labels = saved[1], gradient = gradients[0].contiguous();
+    const at::Tensor &logits = saved[0], &labels = saved[1], gradient = gradients[0].contiguous();
     const std::int64_t ignored = context->saved_data["ignored"].toInt();
-    const Pixels pixels = pixels_of(probabilities);
-    at::Tensor result = at::empty_like(probabilities);
-    const auto *from = probabilities.const_data_ptr<float>(), *g = gradient.const_data_ptr<float>();
+    const Pixels pixels = pixels_of(logits);
+    at::Tensor result = at::empty_like(logits);
+    const auto *from = logits.const_data_ptr<float>(), *g = gradient.const_data_ptr<float>(),
+               *log_sums = saved[2].const_data_ptr<float>();
     const auto* label = labels.const_data_ptr<std::uint8_t>();
     float* to = result.data_ptr<float>();
     for_blocks(pixels, [&](std::int64_t n, std::int64_t first, std::int64_t count, float* block) {
-      float factors[kBlock] = {};
+      float factors[kBlock] = {}, sums[kBlock] = {};
       const std::int64_t at = n * pixels.plane + first, picture = n * pixels.classes * pixels.plane;
       read_block(from + picture, pixels, first, count, block);
       for (std::int64_t i = 0; i < count; ++i)
         if (label[at + i] != ignored) factors[i] = g[at + i];
-      scale(block, pixels.classes, factors);
+      std::copy_n(log_sums + at, count, sums);
+      to_probabilities(block, pixels.classes, sums, factors);
       for (std::int64_t i = 0; i < count; ++i)
         if (label[at + i] != ignored) block[label[at + i] * kBlock + i] -= g[at + i];
       write_block(block, pixels, first, count, to + picture);

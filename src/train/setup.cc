@@ -15,7 +15,6 @@
 #include "tasks/classification.h"
 #include "tasks/segmentation.h"
 #include "train/device.h"
-#include "train/network_options.h"
 #include "train/run_folder.h"
 
 namespace octet::train {
@@ -26,7 +25,7 @@ namespace fs = std::filesystem;
 
 // Weights of the backbone alone.
 void load_backbone(const TrainOptions& options, Graph& graph, Reporter& reporter) {
-  const fs::path file = models::find_checkpoint(options.network.backbone_pretrained);
+  const fs::path file = models::find_checkpoint(options.backbone_pretrained);
   const models::PartialResult result =
       models::read_what_fits(graph, load_state_dict(file), options.model, "backbone");
   if (result.total == 0) fail("model.backbone.pretrained: {} has no backbone", options.model);
@@ -53,9 +52,8 @@ Graph build_graph(const TrainOptions& options, const StateDict& state, const fs:
                                                     .img_size = options.img_size,
                                                     .width = options.width,
                                                     .seed = options.seed,
-                                                    .segmentation = segmentation_options(options.network)});
-  if (weights.empty() && !options.network.backbone_pretrained.empty())
-    load_backbone(options, graph, reporter);
+                                                    .segmentation = options.network});
+  if (weights.empty() && !options.backbone_pretrained.empty()) load_backbone(options, graph, reporter);
   if (!weights.empty() && load_parameters(graph, state, weights, names, !is_continued))
     reporter.warning(fmt::format("{} is for {} classes: the last layer starts anew for {}", weights.string(),
                                  models::num_classes_of(state, options.model, weights.string()), classes));

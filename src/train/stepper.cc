@@ -94,11 +94,20 @@ void Stepper::update(double learning_rate) {
 }
 
 void Stepper::clip_gradients() {
-  if (options_.clip_grad_norm == 0) return;
   const at::NoGradGuard no_gradients;
   at::Tensor& gradients = optimizer_.gradients();
-  const double norm = gradients.norm().item<double>();
-  if (norm > options_.clip_grad_norm) gradients.mul_(options_.clip_grad_norm / norm);
+  if (options_.clip_grad == "ClipGradByValue") {
+    const double most = options_.clip_grad_max.value();
+    gradients.clamp_(options_.clip_grad_min.value_or(-most), most);
+    return;
+  }
+  if (options_.clip_grad_norm == 0) return;
+  const auto clip = [&](at::Tensor part) {
+    const double norm = part.norm().item<double>();
+    if (norm > options_.clip_grad_norm) part.mul_(options_.clip_grad_norm / norm);
+  };
+  if (options_.clip_grad == "ClipGradByGlobalNorm") return clip(gradients);
+  for (std::size_t i = 0; i < network_.parameters().size(); ++i) clip(optimizer_.part_of(gradients, i));
 }
 
 bool Stepper::is_sound() {

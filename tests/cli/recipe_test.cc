@@ -424,6 +424,33 @@ TEST(Recipe, SaysWhatIsWrongWithASegmentationConfig) {
               HasSubstr("classifier"));
 }
 
+TEST(Recipe, ClipsGradientsAndGroupsParametersAsPaddleSegDoes) {
+  const auto train = [](const std::string& optimizer) {
+    return Files(std::vector<std::string>{"a.yaml", kSegmentation + ("optimizer: " + optimizer + "\n")})
+        .train("a.yaml");
+  };
+  const train::TrainOptions norm =
+      train("{type: SGD, grad_clip_cfg: {name: ClipGradByNorm, clip_norm: 2.5}}");
+  EXPECT_EQ(norm.clip_grad, "ClipGradByNorm");
+  EXPECT_EQ(norm.clip_grad_norm, 2.5);
+  const train::TrainOptions value =
+      train("{type: SGD, grad_clip_cfg: {name: ClipGradByValue, max: 0.5, min: -0.25}}");
+  EXPECT_EQ(value.clip_grad_max, 0.5);
+  EXPECT_EQ(value.clip_grad_min, -0.25);
+  const train::TrainOptions groups =
+      train("{type: SGD, custom_cfg: [{name: backbone, lr_mult: 0.1}, {name: bn, weight_decay_mult: 0}]}");
+  EXPECT_EQ(groups.groups, (std::vector<train::ParameterGroup>{{"backbone", 0.1, {}}, {"bn", 1, 0.0}}));
+  const auto error = [&](const std::string& optimizer) { return error_of([&] { train(optimizer); }); };
+  EXPECT_THAT(error("{grad_clip_cfg: {name: ClipGradByNorms, clip_norm: 1}}"),
+              AllOf(HasSubstr("a.yaml:6"), HasSubstr("ClipGradByGlobalNorm or ClipGradByNorm")));
+  EXPECT_THAT(error("{grad_clip_cfg: {name: ClipGradByNorm}}"), HasSubstr("needs a clip_norm above 0"));
+  EXPECT_THAT(error("{grad_clip_cfg: {name: ClipGradByValue}}"), HasSubstr("needs a max"));
+  EXPECT_THAT(error("{grad_clip_cfg: {clip_norm: 1, max: 1}}"), HasSubstr("are for ClipGradByValue"));
+  EXPECT_THAT(error("{custom_cfg: [{lr_mult: 0.1}]}"), HasSubstr("'name' is missing"));
+  EXPECT_THAT(error("{custom_cfg: [{name: a, lr_mul: 0.1}]}"), HasSubstr("did you mean 'lr_mult'?"));
+  EXPECT_THAT(error("{custom_cfg: [{name: a, lr_mult: -1}]}"), HasSubstr("from 0 on"));
+}
+
 // Lists of transforms: where flags could have made them, flags still change them.
 TEST(Recipe, ListsTransforms) {
   const Way<Train> way({"--img-size", "48", "--crop-pad", "4", "--mean", "0.25", "--color-jitter", "0.5"});

@@ -198,6 +198,17 @@ TEST(SegmentationPredict, WritesMasksAndOverlays) {
   const Image palette = load_image(box / "custom/pseudo_color_prediction/discs/JPEGImages/H1.png");
   EXPECT_EQ(palette.row(0)[0], 0);
   EXPECT_EQ(palette.row(20)[3 * 18], 255);
+
+  // The network sees it in another size than the answer has.
+  output_of(box, {"predict", "--config", "disc.yml", "--model_path", "scorer", "--image_path",
+                  "discs/JPEGImages/H1.png", "--save_dir", "resized", "--opts",
+                  "val_dataset.transforms=[{type: Resize, target_size: [24, 20]}, {type: Normalize}]"});
+  const Mask small = load_mask(box / "resized/pseudo_color_prediction/H1.png"),
+             truth = load_mask(box / "discs/Annotations/H1.png");
+  EXPECT_EQ(std::pair(small.width, small.height), std::pair(truth.width, truth.height));
+  std::size_t same = 0;
+  for (std::size_t i = 0; i < truth.pixels.size(); ++i) same += small.pixels[i] == truth.pixels[i];
+  EXPECT_GT(static_cast<double>(same), 0.9 * static_cast<double>(truth.pixels.size()));
 }
 
 TEST(SegmentationPredict, SaysWhatIsWrong) {

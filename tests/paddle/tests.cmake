@@ -33,6 +33,9 @@ set_tests_properties(parity_segmentation PROPERTIES LABELS parity TIMEOUT 900
                      ENVIRONMENT "OCTET_PROGRAM=$<TARGET_FILE:octet_program>;OCTET_ZOO_TOOL=$<TARGET_FILE:octet_zoo_tool>;OCTET_SEGMENTATION_TOOL=$<TARGET_FILE:octet_segmentation_tool>")
 
 if(TARGET octet_training)
+  add_test(NAME parity_segmentation_chain COMMAND ${OCTET_PYTHON} ${CMAKE_CURRENT_LIST_DIR}/segmentation_chain_test.py)
+  set_tests_properties(parity_segmentation_chain PROPERTIES LABELS parity TIMEOUT 900 PROCESSORS 2
+                       ENVIRONMENT "OCTET_PROGRAM=$<TARGET_FILE:octet_program>;GOMP_SPINCOUNT=1000")
   add_test(NAME parity_train COMMAND ${OCTET_PYTHON} ${CMAKE_CURRENT_LIST_DIR}/train_test.py)
   set_tests_properties(parity_train PROPERTIES LABELS parity TIMEOUT 300
                        ENVIRONMENT "OCTET_PROGRAM=$<TARGET_FILE:octet_program>")

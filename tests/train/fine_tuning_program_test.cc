@@ -147,6 +147,39 @@ TEST(FineTuneProgram, GradientsAreClippedToTheirNorm) {
   }
 }
 
+// The first step of the momentum is the gradient.
+TEST(FineTuneProgram, GradientsAreClippedAsPaddleClipsThem) {
+  const Pictures pictures;
+  const auto velocities = [&](const std::string& clip) {
+    const ProgramResult result =
+        run_shell(Pictures::command("--iters 1 --weight-decay 0 --opts optimizer.grad_clip_cfg.name=" + clip),
+                  pictures.path());
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    const StateDict state = load_state_dict(pictures / "out/latest.pdopt");
+    std::vector<std::vector<float>> parts;
+    for (const StateDict::Item& item : state.items) {
+      if (!item.name.ends_with("_velocity_0")) continue;
+      const Tensor velocity = state.find(item.name)->aligned();
+      parts.emplace_back(velocity.data<float>().begin(), velocity.data<float>().end());
+    }
+    return parts;
+  };
+  const auto free = velocities("ClipGradByGlobalNorm"),
+             norm = velocities("ClipGradByNorm optimizer.grad_clip_cfg.clip_norm=0.01"),
+             value = velocities("ClipGradByValue optimizer.grad_clip_cfg.max=0.002");
+  ASSERT_EQ(free.size(), norm.size());
+  ASSERT_EQ(free.size(), value.size());
+  for (std::size_t i = 0; i < free.size(); ++i) {
+    double squares = 0;
+    for (float x : free[i]) squares += static_cast<double>(x) * x;
+    const double factor = std::min(1.0, 0.01 / std::max(std::sqrt(squares), 1e-30));
+    for (std::size_t k = 0; k < free[i].size(); ++k) {
+      ASSERT_NEAR(norm[i][k], free[i][k] * factor, 1e-6);
+      ASSERT_NEAR(value[i][k], std::clamp(free[i][k], -0.002f, 0.002f), 1e-7);
+    }
+  }
+}
+
 TEST(FineTuneProgram, NamesOfClassesTravelWithTheModel) {
   const Pictures pictures;
   ASSERT_EQ(pictures.train("--epochs 4 --lr 0.01").exit_code, 0);

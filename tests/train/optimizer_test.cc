@@ -1,10 +1,11 @@
 #include "train/optimizer.h"
 
-#include <gtest/gtest.h>
+#include <gmock/gmock.h>
 
 #include <cmath>
 
 #include "kernels/ref/random.h"
+#include "support/graph_runner.h"
 #include "train/convert.h"
 #include "train/schedule.h"
 
@@ -90,6 +91,39 @@ TEST(TrainOptimizer, AdamW) {
                                   b = second / (1 - std::pow(0.999, step));
                      value -= 0.01 * a / (std::sqrt(b) + 1e-8);
                    });
+}
+
+// PaddleSeg's custom_cfg: parameters by a part of their name, the first that fits.
+TEST(TrainOptimizer, GroupsHaveTheirOwnRateAndDecay) {
+  std::vector<Weight> weights = two_weights();
+  weights[0].name = "backbone.conv.weight";
+  weights[1].name = "head.conv.bias";
+  const std::vector<at::Tensor> before = {weights[0].tensor.detach().clone(),
+                                          weights[1].tensor.detach().clone()};
+  const auto stepped = [&](const std::vector<ParameterGroup>& groups) {
+    std::vector<Weight> copies;
+    for (std::size_t i = 0; i < 2; ++i) {
+      copies.push_back(weights[i]);
+      copies[i].tensor = before[i].clone(at::MemoryFormat::Preserve).set_requires_grad(true);
+    }
+    const TrainOptions options{.momentum = 0, .weight_decay = 0.5, .groups = groups};
+    Optimizer optimizer(copies, options);
+    (copies[0].tensor.sum() + copies[1].tensor.sum()).backward();
+    optimizer.step(0.1);
+    return copies;
+  };
+  const auto expect = [&](const at::Tensor& found, const at::Tensor& start, double rate, double decay) {
+    EXPECT_TRUE(at::allclose(found, start - rate * (1 + decay * start))) << rate << " " << decay;
+  };
+  const auto same = stepped({});
+  expect(same[0].tensor, before[0], 0.1, 0.5);
+  expect(same[1].tensor, before[1], 0.1, 0.5);
+  const auto two = stepped(
+      {{.name = "backbone", .lr_mult = 0.2, .weight_decay_mult = 3.0}, {.name = "conv", .lr_mult = 10}});
+  expect(two[0].tensor, before[0], 0.02, 1.5);
+  expect(two[1].tensor, before[1], 1, 0.5);
+  EXPECT_THAT(octet::testing::error_of([&] { stepped({{.name = "neck"}}); }),
+              ::testing::HasSubstr("no parameter has 'neck' in its name"));
 }
 
 TEST(TrainOptimizer, AnUnknownOneIsRefused) {

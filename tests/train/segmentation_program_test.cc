@@ -162,6 +162,16 @@ TEST(SegmentationProgram, MixedPrecisionOtherLossesAndAugmentedEvaluation) {
   EXPECT_EQ(result.exit_code, 0) << result.err;
 }
 
+TEST(SegmentationProgram, AConfigWithoutANetwork) {
+  const Discs discs;
+  std::string config = read_file(discs / "seg.yml");
+  write_file(discs / "seg.yml", config.substr(0, config.find("model:")));
+  const ProgramResult result = discs.train("--save_dir out");
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_EQ(result.err, "octet: error: the config has no `model` with a `type`, and there is no --model\n");
+  EXPECT_FALSE(discs.has("out"));
+}
+
 TEST(SegmentationProgram, Mistakes) {
   const Discs discs;
   ASSERT_EQ(discs.train("--iters 1 --save_dir out").exit_code, 0);

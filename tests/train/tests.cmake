@@ -14,3 +14,8 @@ add_test(NAME train COMMAND octet_train_tests --gtest_filter=-*Program.*)
 add_test(NAME train_program COMMAND octet_train_tests --gtest_filter=*Program.*)
 # libgomp must not spin: ctest runs other tests meanwhile.
 set_tests_properties(train train_program PROPERTIES LABELS unit TIMEOUT 600 ENVIRONMENT GOMP_SPINCOUNT=1000)
+
+# The commands of docs/segmentation.md, which are those of PaddleSeg's tutorial.
+add_test(NAME segmentation_tutorial COMMAND ${CMAKE_SOURCE_DIR}/tests/cli/tutorial_test.sh ${CMAKE_SOURCE_DIR}
+  ${CMAKE_CURRENT_BINARY_DIR}/tutorial $<TARGET_FILE:octet_program>)
+set_tests_properties(segmentation_tutorial PROPERTIES LABELS chain TIMEOUT 900 PROCESSORS 2 ENVIRONMENT GOMP_SPINCOUNT=1000)
