@@ -13,7 +13,11 @@ Quantization described_by(const Node& node) {
   if (node.op != "dequantize" && attr<std::string>(node, "rounding") == "away")
     result.rounding = Rounding::kAway;
   const OpSpec& spec = spec_of(node);
-  if (spec.kind != OpKind::kQuantization) return result;  // of an epilogue
+  if (spec.kind != OpKind::kQuantization) {  // of an epilogue
+    if (attr<std::string>(node, "out_unit") == "step") result.unit = ScaleUnit::kStep;
+    if (const int zero = attr<int>(node, "out_zero"); zero != 0) result.zero_points = {zero};
+    return result;
+  }
   result.axis = attr<std::int64_t>(node, "axis");
   if (has_attr(spec, "unit") && attr<std::string>(node, "unit") == "step") result.unit = ScaleUnit::kStep;
   return result;
@@ -84,7 +88,26 @@ std::optional<Quantization> quantization_of(const Graph& graph, const Node& node
 }
 
 bool has_integer_kernels(const Quantization& q) {
-  return q.unit == ScaleUnit::kAbsMax && q.held_as == DType::kInt8 && q.bits >= 2 && q.bits <= 8;
+  return q.held_as == DType::kInt8 && q.bits >= 2 && q.bits <= 8;
+}
+
+std::optional<Tensor> less_zero_points(const Tensor& weights, const Quantization& how) {
+  const Tensor from = weights.cast(DType::kInt32);
+  Tensor to(DType::kInt16, from.shape());
+  std::int64_t inner = 1, channels = 1;
+  if (how.zero_points.size() > 1) {
+    channels = from.dim(static_cast<std::size_t>(how.axis));
+    inner = element_count(Shape(from.shape().begin() + how.axis + 1, from.shape().end()));
+  }
+  bool fit_bytes = true;
+  auto out = to.mutable_data<std::int16_t>();
+  for (std::int64_t i = 0; std::int32_t integer : from.data<std::int32_t>()) {
+    const std::int32_t less = integer - how.zero_point(static_cast<std::size_t>(i / inner % channels));
+    if (less < -kMaxWeight || less > kMaxWeight) return std::nullopt;
+    fit_bytes = fit_bytes && less >= -128 && less <= 127;
+    out[static_cast<std::size_t>(i++)] = static_cast<std::int16_t>(less);
+  }
+  return fit_bytes ? to.cast(DType::kInt8) : to;
 }
 
 float product_of_steps(const Quantization& x, const Quantization& w, std::size_t channel) {

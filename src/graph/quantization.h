@@ -59,9 +59,21 @@ std::optional<Quantization> quantization_of(const Graph& graph, const Node& node
 // The same for a kernel, which sees tensors. `zero_point` may be null.
 Quantization quantization_of(const Node& node, const Tensor& scale, const Tensor* zero_point);
 
-// Whether today's integer kernels compute with such integers: int8, symmetric, in Paddle's arithmetic. What
-// ONNX files have besides (uint8, zero points, int32 biases) runs in float until there are kernels for it.
+// Whether the integer kernels compute with such integers: int8, with any zero point. Pass to_int8 makes int8
+// of uint8.
 bool has_integer_kernels(const Quantization& quantization);
+
+// Of how many products a sum still fits into int32: of int8, with weights of 9 bits, with an x that lies up
+// to 255 away from its zero point.
+constexpr std::int64_t max_products(bool wide_weights, bool zero_point) {
+  const int bits = 17 - (wide_weights ? 1 : 0) - (zero_point ? 1 : 0);
+  return (std::int64_t{1} << bits) - 1;
+}
+constexpr int kMaxWeight = 254;  // the largest magnitude of weights that are held as int16
+
+// Weights less their zero points, as int8, or int16 where one does not fit; nothing where one is larger than
+// kMaxWeight.
+std::optional<Tensor> less_zero_points(const Tensor& weights, const Quantization& how);
 
 // What one unit of a product of integers is worth, rounded to a float once.
 float product_of_steps(const Quantization& x, const Quantization& w, std::size_t channel);

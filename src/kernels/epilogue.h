@@ -19,7 +19,7 @@ struct Epilogue {
   Form form = Form::kNone;
   float high = 0;  // kClamp: to [0, high]
   bool quantizes = false;
-  Quantizer quantizer;  // of_abs_max, when it quantizes
+  Quantizer quantizer;  // when it quantizes
 
   void activate_with(const ActivationFunction& function, std::span<const float> given);
   float activate(float x) const;

@@ -34,6 +34,8 @@ void fuse_quantize(Graph& graph) {
         set_input(node, "out_scale", input_of(quantize, "scale"));
         node.attrs["bits"] = attr<std::int64_t>(quantize, "bits");
         node.attrs["rounding"] = attr<std::string>(quantize, "rounding");
+        if (found->unit == ScaleUnit::kStep) node.attrs["out_unit"] = "step";
+        if (found->zero_point() != 0) node.attrs["out_zero"] = std::int64_t{found->zero_point()};
         integers = quantize.outputs[0];
       } else {
         if (found != quantization_of(graph, node) || uses.is_output(quantize.outputs[0])) continue;

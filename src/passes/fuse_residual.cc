@@ -31,13 +31,24 @@ std::vector<Shape> shapes_at(const Graph& graph, std::int64_t size) {
 
 // Integer layers add integers: what lies in front of a dequantize node takes the place of the floats behind
 // it.
-void use_integers(const Graph& graph, const std::vector<Node*>& maker, Node& layer) {
+void use_integers(Graph& graph, const std::vector<Node*>& maker, Node& layer) {
   const Node* dequantize = maker[static_cast<std::size_t>(input_of(layer, "residual"))];
   if (!spec_of(layer).is_integer || !dequantize || dequantize->op != "dequantize") return;
   const std::optional<Quantization> scale = quantization_of(graph, *dequantize);
   if (!scale || !has_integer_kernels(*scale) || !scale->is_per_tensor()) return;
   const auto step = static_cast<float>(scale->step());
   if (step <= 0) return;
+  // A zero point adds the same to all numbers of a channel, as the bias does.
+  if (scale->zero_point() != 0) {
+    const ValueId bias = input_of(layer, "bias"), multiplier = input_of(layer, "multiplier");
+    if (bias != kNoValue && !graph.value(bias).is_constant()) return;
+    Tensor moved(DType::kFloat32, {output_channels(graph, layer)});
+    const Tensor given = bias == kNoValue ? Tensor() : graph.value(bias).constant.aligned();
+    for (std::size_t i = 0; float& value : moved.mutable_data<float>())
+      value =
+          (given.empty() ? 0.0f : given.data<float>()[i++]) - static_cast<float>(scale->zero_point()) * step;
+    set_input(layer, "bias", graph.add_constant(graph.value(multiplier).name + ".moved_bias", moved));
+  }
   set_input(layer, "residual", dequantize->inputs[0]);
   layer.attrs["residual_step"] = static_cast<double>(step);
 }

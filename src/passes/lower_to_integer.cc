@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <map>
 #include <optional>
 
 #include "graph/op_table.h"
@@ -14,6 +15,7 @@ namespace {
 struct Dequantized {
   ValueId integers = kNoValue;
   Quantization scale;
+  ValueId zero = kNoValue;  // of the left side of a product: its zero point, unless that is 0
 };
 
 class Lowering {
@@ -45,12 +47,35 @@ class Lowering {
     return Dequantized{node.inputs[0], std::move(*scale)};
   }
 
+  // The left side of a product, whose zero point the run may decide.
+  std::optional<Dequantized> left_side(ValueId id) {
+    if (std::optional<Dequantized> x = dequantized(id)) {
+      if (x->scale.is_per_tensor() && x->scale.zero_point() != 0)
+        x->zero = zero_of(static_cast<std::int8_t>(x->scale.zero_point()));
+      return x;
+    }
+    const int producer = uses_.producer(id);
+    if (producer < 0) return std::nullopt;
+    const Node& node = graph_.nodes[static_cast<std::size_t>(producer)];
+    const ValueId zero = input_of(node, "zero_point");
+    if (node.op != "dequantize" || zero == kNoValue || graph_.value(zero).dtype != DType::kInt8 ||
+        graph_.value(node.inputs[0]).dtype != DType::kInt8)
+      return std::nullopt;
+    Node without = node;
+    set_input(without, "zero_point", kNoValue);
+    std::optional<Quantization> scale = quantization_of(graph_, without);
+    if (!scale || scale->unit != ScaleUnit::kStep || !scale->is_per_tensor()) return std::nullopt;
+    return Dequantized{node.inputs[0], std::move(*scale), zero};
+  }
+
   void lower_product(Node& layer, const OpSpec& spec) {
     if (!has_integer_form(layer)) return;
-    std::optional<Dequantized> x = dequantized(layer.inputs[0]), w = dequantized(weights_of(layer));
+    std::optional<Dequantized> x = left_side(layer.inputs[0]), w = dequantized(weights_of(layer));
     if (!x || !w || !x->scale.is_per_tensor()) return;
-    const Value& weight = graph_.value(w->integers);
-    if (!weight.is_constant()) return;
+    if (!graph_.value(w->integers).is_constant()) return;
+    const std::optional<ValueId> weights = symmetric(*w);
+    if (!weights) return;
+    const Value& weight = graph_.value(*weights);
     int axis = spec.channel_axis(layer, weight.shape);
     if (axis < 0 || (spec.kind == OpKind::kMatmul && weight.shape.size() != 2)) return;
     std::int64_t in_weight = weight.shape[static_cast<std::size_t>(axis)];
@@ -59,11 +84,37 @@ class Lowering {
       if (w->scale.axis != axis || static_cast<std::int64_t>(w->scale.steps.size()) != in_weight) return;
       if (channels != in_weight) return;  // groups with the same scales
     }
+    const std::int64_t products = element_count(weight.shape) / std::max<std::int64_t>(in_weight, 1);
+    if (products > max_products(weight.dtype == DType::kInt16, x->zero != kNoValue)) return;
     ValueId bias = input_of(layer, "bias");
     layer = {.op = std::string(spec.integer_op),
-             .inputs = {x->integers, w->integers, multiplier(*x, *w, channels, layer), bias},
+             .inputs = {x->integers, *weights, multiplier(*x, *w, channels, layer), bias},
              .outputs = layer.outputs,
              .attrs = shared_attrs(layer, spec)};
+    if (x->zero != kNoValue) set_input(layer, "x_zero", x->zero);
+  }
+
+  ValueId zero_of(std::int8_t zero) {
+    auto [it, is_new] = zeros_.emplace(zero, kNoValue);
+    if (is_new)
+      it->second = graph_.add_constant(fmt::format("zero#{}.{}", zero, graph_.values.size()),
+                                       Tensor::of<std::int8_t>({1}, {zero}));
+    return it->second;
+  }
+
+  // Weights with zero points less these; nothing where one is too large then.
+  std::optional<ValueId> symmetric(const Dequantized& w) {
+    const Quantization& how = w.scale;
+    if (std::ranges::all_of(how.zero_points, [](std::int32_t zero) { return zero == 0; })) return w.integers;
+    if (auto it = symmetric_.find(w.integers); it != symmetric_.end() && it->second.first == how.zero_points)
+      return it->second.second;
+    std::optional<Tensor> less = less_zero_points(graph_.value(w.integers).constant.aligned(), how);
+    if (!less) return std::nullopt;
+    const ValueId made = graph_.add_constant(
+        fmt::format("{}.symmetric#{}", graph_.value(w.integers).name, graph_.values.size()),
+        std::move(*less));
+    symmetric_[w.integers] = {how.zero_points, made};
+    return made;
   }
 
   // add and mul of two dequantized tensors.
@@ -73,6 +124,8 @@ class Lowering {
     if (!x || !y || !x->scale.is_per_tensor() || !y->scale.is_per_tensor()) return;
     node.op = spec.integer_op;
     node.inputs = {x->integers, y->integers, step(*x, node, ".x_step"), step(*y, node, ".y_step")};
+    if (x->scale.zero_point() != 0) node.attrs["x_zero"] = std::int64_t{x->scale.zero_point()};
+    if (y->scale.zero_point() != 0) node.attrs["y_zero"] = std::int64_t{y->scale.zero_point()};
     node.source = -1;
   }
 
@@ -85,6 +138,10 @@ class Lowering {
   // An op that keeps the scale, between dequantize nodes and quantize nodes of one and the same scale: it
   // works on the integers themselves, and the quantize nodes only pass them on.
   void lower_between(Node& node, const OpSpec& spec) {
+    // An average of integers often lies halfway between two, where the last bit of its float decides: what
+    // octet's own files (abs_max) define as an average of integers, ONNX defines as one of floats.
+    const bool averages =
+        !keeps_values(node) && !(has_attr(spec, "mode") && attr<std::string>(node, "mode") == "nearest");
     auto first = static_cast<std::size_t>(slot_of(spec, "x"));
     std::size_t last = is_variadic(spec.inputs[first]) ? node.inputs.size() : first + 1;
     std::vector<ValueId> integers;
@@ -92,6 +149,7 @@ class Lowering {
     for (std::size_t i = first; i < last; ++i) {
       std::optional<Dequantized> x = dequantized(node.inputs[i]);
       if (!x || !x->scale.is_per_tensor() || (scale && *scale != x->scale)) return;
+      if (averages && x->scale.unit == ScaleUnit::kStep) return;
       integers.push_back(x->integers);
       scale = x->scale;
     }
@@ -147,6 +205,8 @@ class Lowering {
 
   Graph& graph_;
   Uses uses_;
+  std::map<std::int8_t, ValueId> zeros_;
+  std::map<ValueId, std::pair<std::vector<std::int32_t>, ValueId>> symmetric_;  // by the weights of the file
 };
 
 }  // namespace

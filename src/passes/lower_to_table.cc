@@ -43,18 +43,23 @@ class Tables {
     for (int i = 0; i < 256; ++i)
       all.mutable_data<std::int8_t>()[static_cast<std::size_t>(i)] = static_cast<std::int8_t>(i - 128);
     *table = Tensor(DType::kInt8, {256});
-    Tensor from = scale_of(before), to = scale_of(after);
-    return evaluate_(plain(before), {&all, &from}, &real) && evaluate_(function, {&real}, &mapped) &&
-           evaluate_(plain(after), {&mapped, &to}, table);
+    return convert(before, all, &real) && evaluate_(function, {&real}, &mapped) &&
+           convert(after, mapped, table);
   }
 
-  Tensor scale_of(const Node& node) const { return graph_.value(input_of(node, "scale")).constant.aligned(); }
+  // Quantizes or dequantizes, as a node does it.
+  bool convert(const Node& node, const Tensor& x, Tensor* y) const {
+    const ValueId zero_id = input_of(node, "zero_point");
+    const Tensor scale = graph_.value(input_of(node, "scale")).constant.aligned();
+    const Tensor zero = zero_id == kNoValue ? Tensor() : graph_.value(zero_id).constant.aligned();
+    return evaluate_(plain(node), {&x, &scale, zero_id == kNoValue ? nullptr : &zero}, y);
+  }
 
   // Without the axis of a scale that has but one element.
   static Node plain(const Node& node) {
     Node copy = node;
     copy.attrs["axis"] = std::int64_t{-1};
-    copy.inputs.resize(2);
+    copy.inputs.resize(3, kNoValue);
     return copy;
   }
 

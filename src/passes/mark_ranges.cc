@@ -21,6 +21,10 @@ class Ranges {
     for (Node& node : graph_.nodes) {
       if (is_product(node) && spec_of(node).is_integer) {
         double low = least(node.inputs[0]);
+        if (const ValueId zero = input_of(node, "x_zero"); zero != kNoValue)  // what the padding holds
+          low = graph_.value(zero).is_constant()
+                    ? std::min<double>(low, graph_.value(zero).constant.data<std::int8_t>()[0])
+                    : -128;
         if (low > -128) node.attrs["x_min"] = static_cast<std::int64_t>(low);
       }
       follow(node);
@@ -53,6 +57,7 @@ class Ranges {
     if (node.op == "quantize")
       return graph_.value(node.outputs[0]).dtype == DType::kInt8 ? quantized(node, least(node.inputs[0]))
                                                                  : kNoBound;
+    if (node.op == "dequantize") return dequantized(node);
     switch (spec_of(node).range) {
       case ValueRange::kOfInputs:
         return least_input(node);
@@ -83,10 +88,16 @@ class Ranges {
   double quantized(const Node& node, double real) {
     const std::optional<Quantization> how = quantization_of(graph_, node);
     if (real == kNoBound || !how || !has_integer_kernels(*how) || !how->is_per_tensor()) return -128;
-    if (real >= 0) return 0;
-    const double abs_max = static_cast<double>(how->abs_max());
-    if (!(abs_max > 1e-6)) return -128;
-    return std::max(-128.0, std::floor(real * how->qmax() / abs_max * 1.0001 - 0.5));
+    if (real >= 0) return how->zero_point();
+    if (!(how->abs_max() > 1e-6f)) return -128;
+    return std::max(-128.0, std::floor(real / how->step() * 1.0001 - 0.5) + how->zero_point());
+  }
+
+  double dequantized(const Node& node) {
+    const std::optional<Quantization> how = quantization_of(graph_, node);
+    const double low = least(node.inputs[0]);
+    if (low == kNoBound || !how || !how->is_per_tensor() || !(how->step() > 0)) return kNoBound;
+    return (low - how->zero_point()) * how->step();
   }
 
   Graph& graph_;

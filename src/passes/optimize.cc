@@ -25,6 +25,7 @@ constexpr Pass kPasses[] = {
     {"fold_constants",
      [](Graph& graph, const Evaluate& evaluate) { fold_constants(graph, evaluate, false); }},
     {"to_qdq_form", always<to_qdq_form>},
+    {"to_int8", always<to_int8>},
     {"lower_to_integer", always<lower_to_integer>},
     {"lower_to_table", lower_to_table},
     {"remove_identities", always<remove_identities>},

@@ -42,6 +42,10 @@ void fold_constants(Graph& graph, const Evaluate& evaluate, bool weights_too);
 // stays as it is.
 void to_qdq_form(Graph& graph);
 
+// ONNX's other forms of integers become those that the integer kernels take: uint8 become int8, with another
+// zero point; sums of integers that are only read as floats become products of dequantized tensors.
+void to_int8(Graph& graph);
+
 // What lies between dequantize nodes becomes integer ops: convolutions and products (qconv2d,
 // qconv2d_transpose, qmatmul), add and mul (qadd, qmul) and, where the scale stays the same, pool2d, resize
 // (qpool2d, qresize) and concat. The weights are those of the file.
@@ -92,6 +96,12 @@ void fuse_squeeze_excite(Graph& graph);
 
 // Lets convolutions be computed in another way than to the bit (Winograd).
 void relax_convolutions(Graph& graph);
+
+// Not one of passes(), since it is for Paddle's files. ONNX's steps become the largest magnitudes that Paddle
+// stores, biases of int32 become floats. Throws an Error for what Paddle has no words for: uint8, zero
+// points.
+void to_abs_max(Graph& graph);
+bool has_steps(const Graph& graph);  // whether there is anything to do for it
 
 // Not one of passes(), since those take the declared size of an input as an example. What is computed of
 // shapes becomes a constant where the declared shapes of the inputs tell it, but for the first dimension, the

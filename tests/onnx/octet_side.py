@@ -11,10 +11,10 @@ HELD = ("float32", "int8", "uint8", "int16", "int32", "int64", "bool")  # what o
 class Octet:
     """outputs = Octet(folder).run(model_bytes, [array, ...]); a RuntimeError has octet's message."""
 
-    def __init__(self, folder):
+    def __init__(self, folder, *flags):
         self.folder = pathlib.Path(folder)
         self.count = 0
-        self.tool = subprocess.Popen([os.environ["OCTET_BATCH_TOOL"]], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+        self.tool = subprocess.Popen([os.environ["OCTET_BATCH_TOOL"], *flags], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                      text=True)
 
     def close(self):

@@ -107,7 +107,7 @@ void write_conv(Writer& w) {
   }
   std::string bias = integer_bias(w);
   if (bias.empty()) bias = w.in("bias");
-  w.emit_to(transposed ? "ConvTranspose" : "Conv", {w.in("x"), w.in("weight"), bias}, {w.out()}, attrs);
+  emit_convolution(w, transposed ? "ConvTranspose" : "Conv", {w.in("x"), w.in("weight"), bias}, attrs);
 }
 
 std::string transposed(Writer& w, std::size_t i) {

@@ -17,28 +17,6 @@ T get(const Node& node, std::string_view name) {
   return attr<T>(node, name);
 }
 
-constexpr int kMaxDepth = 64;
-
-// Whether a value can't be negative, as far as the ops that make it tell.
-bool is_never_negative(const Writer& w, ValueId id, int depth = 0) {
-  if (depth > kMaxDepth || w.graph().value(id).is_constant()) return false;
-  const Node* maker = w.maker(id);
-  if (!maker) return false;
-  const OpSpec& spec = spec_of(*maker);
-  if (const ActivationFunction* function = find_activation(maker->op))
-    if (function->least && function->least(activation_args(*function, *maker)) >= 0) return true;
-  if (spec.range == ValueRange::kNonNegative || maker->op == "softmax") return true;
-  if (maker->op == "clip" && maker->inputs.size() == 1) return get<double>(*maker, "min") >= 0;
-  if (spec.range == ValueRange::kAny) return false;
-  bool all = true;
-  for (std::size_t i = 0; i < maker->inputs.size() && all; ++i) {
-    const std::string_view slot = slot_at(*maker, i);
-    if (maker->inputs[i] == kNoValue || (slot_name(slot) != "x" && slot_name(slot) != "y")) continue;
-    all = is_never_negative(w, maker->inputs[i], depth + 1);
-  }
-  return all;
-}
-
 std::optional<Quantization> described(const Writer& w) {
   std::optional<Quantization> how = quantization_of(w.graph(), w.node());
   if (!how) fail("its scales are not constants");
@@ -141,6 +119,25 @@ void write_dequantize(Writer& w) {
 }
 
 }  // namespace
+
+bool is_never_negative(const Writer& w, ValueId id, int depth) {
+  if (depth > 64 || w.graph().value(id).is_constant()) return false;
+  const Node* maker = w.maker(id);
+  if (!maker) return false;
+  const OpSpec& spec = spec_of(*maker);
+  if (const ActivationFunction* function = find_activation(maker->op))
+    if (function->least && function->least(activation_args(*function, *maker)) >= 0) return true;
+  if (spec.range == ValueRange::kNonNegative || maker->op == "softmax") return true;
+  if (maker->op == "clip" && maker->inputs.size() == 1) return attr<double>(*maker, "min") >= 0;
+  if (spec.range == ValueRange::kAny) return false;
+  bool all = true;
+  for (std::size_t i = 0; i < maker->inputs.size() && all; ++i) {
+    const std::string_view slot = slot_at(*maker, i);
+    if (maker->inputs[i] == kNoValue || (slot_name(slot) != "x" && slot_name(slot) != "y")) continue;
+    all = is_never_negative(w, maker->inputs[i], depth + 1);
+  }
+  return all;
+}
 
 // The bias in int32, in units of the sums: what older ONNX Runtimes need to compute with integers. Nothing
 // where one number would not fit: a channel with tiny weights has a large bias in its units, and a wrapped

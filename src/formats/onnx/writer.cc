@@ -74,6 +74,10 @@ Writer::Writer(const Graph& graph, std::int64_t opset, Target target)
   for (const Node& node : graph_.nodes)
     for (ValueId id : node.outputs)
       if (id != kNoValue) makers_[static_cast<std::size_t>(id)] = &node;
+  readers_.resize(graph_.values.size());
+  for (const Node& node : graph_.nodes)
+    for (ValueId id : node.inputs)
+      if (id != kNoValue) readers_[static_cast<std::size_t>(id)].push_back(&node);
   // Users know these by their names, so they come first.
   for (const auto* list : {&graph_.inputs, &graph_.outputs})
     for (ValueId id : *list) name_of(id);

@@ -1,7 +1,9 @@
 #pragma once
+#include <algorithm>
 #include <map>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <unordered_set>
 #include <utility>
@@ -75,6 +77,8 @@ class Writer {
   std::string value_info(ValueId id);  // name, type and shape
 
   const Node* maker(ValueId id) const { return makers_[static_cast<std::size_t>(id)]; }  // null: none
+  std::span<const Node* const> readers(ValueId id) const { return readers_[static_cast<std::size_t>(id)]; }
+  bool is_output(ValueId id) const { return std::ranges::find(graph_.outputs, id) != graph_.outputs.end(); }
   WrittenQuantization& integers(ValueId id) { return integers_[static_cast<std::size_t>(id)]; }
   ElementType type_of(const std::string& constant) const;  // of one that `constant` made
 
@@ -93,9 +97,17 @@ class Writer {
   std::vector<std::string> nodes_;
   std::vector<Initializer> initializers_;
   std::set<ValueId> written_constants_;
-  std::vector<const Node*> makers_;            // one a value
-  std::vector<WrittenQuantization> integers_;  // one a value
+  std::vector<const Node*> makers_;                // one a value
+  std::vector<std::vector<const Node*>> readers_;  // one a value
+  std::vector<WrittenQuantization> integers_;      // one a value
 };
+
+// Whether a value can't be negative, as far as the ops that make it tell.
+bool is_never_negative(const Writer& w, ValueId id, int depth = 0);
+
+// The node of a convolution, and what its result needs for ONNX Runtime to compute it with integers.
+void emit_convolution(Writer& w, const std::string& type, std::vector<std::string> inputs,
+                      const WrittenAttrs& attrs);
 
 // The bias of a convolution or product as int32, dequantized; "" where it stays a float.
 std::string integer_bias(Writer& w);

@@ -7,6 +7,7 @@
 #include "formats/paddle/model_io.h"
 #include "formats/paddle/source.h"
 #include "formats/paddle_common/op_map.h"
+#include "passes/passes.h"
 
 namespace octet::paddle {
 
@@ -171,6 +172,11 @@ class ProgramWriter {
 std::string write_model(const Graph& graph, const std::function<void(Bytes)>& write_params) {
   const auto* source = dynamic_cast<const PaddleSource*>(graph.source.get());
   const Changes changes(graph, source);
+  if (!changes.none() && has_steps(graph)) {
+    Graph paddles = graph;
+    to_abs_max(paddles);
+    return write_model(paddles, write_params);
+  }
   if (changes.none()) {
     for (const auto& [name, param] : source->params) write_params(param.record);
     return std::string(as_text(source->model_file->bytes()));

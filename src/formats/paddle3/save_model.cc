@@ -1,12 +1,18 @@
 #include "base/journal.h"
 #include "formats/paddle3/model_io.h"
 #include "formats/paddle3/writer.h"
+#include "passes/passes.h"
 
 namespace octet::paddle3 {
 
 std::string write_model(const Graph& graph, const std::function<void(Bytes)>& write_params) {
   const auto* source = dynamic_cast<const Paddle3Source*>(graph.source.get());
   const paddle::Changes changes(graph, source);
+  if (!changes.none() && has_steps(graph)) {
+    Graph paddles = graph;
+    to_abs_max(paddles);
+    return write_model(paddles, write_params);
+  }
   if (changes.none()) {
     for (const auto& [name, param] : source->params)
       if (!param.record.empty()) write_params(param.record);

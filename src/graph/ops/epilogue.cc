@@ -19,6 +19,8 @@ OpSpec with_epilogue(OpSpec spec) {
   spec.attrs.push_back({"activation_args", std::vector<double>{}, anything()});
   spec.attrs.push_back(bits_attr(8));
   spec.attrs.push_back(rounding_attr("even"));
+  spec.attrs.push_back({"out_unit", "abs_max", words({"abs_max", "step"})});
+  spec.attrs.push_back({"out_zero", std::int64_t{0}, between(-128, 127)});
   if (!spec.check) spec.check = check_epilogue;
   return spec;
 }

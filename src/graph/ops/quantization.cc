@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "graph/ops/convolution.h"
+#include "graph/ops/matmul.h"
 #include "graph/ops/ops.h"
 
 namespace octet::ops {
@@ -82,6 +84,33 @@ void infer_observe(const Node&, Inputs inputs, Outputs outputs) {
   outputs[0] = {inputs[0]->dtype, inputs[0]->shape, nullptr};
 }
 
+// x and weight of 8 bits, and zero points of their dtypes: one, or of weights one for each of `channels`.
+void require_integers(Inputs inputs, std::int64_t channels) {
+  for (std::size_t i : {0, 1}) {
+    const std::string_view what = i == 0 ? "x" : "weight";
+    require_dtype(*inputs[i], what, {DType::kInt8, DType::kUInt8});
+    const ValueInfo* zero = input_at(inputs, i + 2);
+    if (!zero) continue;
+    require_dtype(*zero, i == 0 ? "x_zero" : "weight_zero", {inputs[i]->dtype});
+    const std::int64_t count = product(zero->shape);
+    if (count != kUnknown && count != 1 && (i == 0 || (channels != kUnknown && count != channels)))
+      fail("{}_zero has shape {}, expected one element{}", what, to_string(zero->shape),
+           i == 0 ? "" : " or one an output channel");
+  }
+}
+
+void infer_conv2d_integer(const Node& node, Inputs inputs, Outputs outputs) {
+  Shape out = conv_shape(node, inputs[0]->shape, inputs[1]->shape);
+  require_integers(inputs, inputs[1]->shape[0]);
+  outputs[0] = {DType::kInt32, std::move(out), nullptr};
+}
+
+void infer_matmul_integer(const Node&, Inputs inputs, Outputs outputs) {
+  Shape out = matmul_shape(inputs[0]->shape, inputs[1]->shape, false, false).out;
+  require_integers(inputs, inputs[1]->shape.empty() ? kUnknown : inputs[1]->shape.back());
+  outputs[0] = {DType::kInt32, std::move(out), nullptr};
+}
+
 void check_quantize(const Graph&, const Node& node) {
   std::int64_t bits = attr<std::int64_t>(node, "bits");
   const std::string dtype = attr<std::string>(node, "dtype");
@@ -149,6 +178,14 @@ std::vector<OpSpec> quantization() {
   for (OpSpec& spec : specs) {
     spec.kind = OpKind::kQuantization;
     spec.precision = MixedPrecision::kFloat;
+  }
+  // Weights stay as they are: what makes integer kernels of these is pass to_int8.
+  for (OpSpec spec :
+       {OpSpec{.name = "conv2d_integer", .attrs = conv_spec("").attrs, .infer = infer_conv2d_integer},
+        OpSpec{.name = "matmul_integer", .infer = infer_matmul_integer}}) {
+    spec.inputs = {"x", "weight", "x_zero?", "weight_zero?"};
+    spec.trainable = false;
+    specs.push_back(std::move(spec));
   }
   specs.push_back({.name = "observe",
                    .inputs = {"x", "scale?", "zero_point?"},

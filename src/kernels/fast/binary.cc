@@ -156,6 +156,8 @@ void run_pair(const KernelArgs& args, simd::Binary op, bool int8) {
   if (int8) {
     rows.x_step = args.input("x_step")->data<float>()[0];
     rows.y_step = args.input("y_step")->data<float>()[0];
+    rows.x_zero = static_cast<float>(attr<int>(args.node, "x_zero"));
+    rows.y_zero = static_cast<float>(attr<int>(args.node, "y_zero"));
   }
   auto routine = int8 ? args.simd->binary.run_int8 : args.simd->binary.run;
   std::size_t element = int8 ? 1 : sizeof(float);

@@ -40,9 +40,9 @@ std::shared_ptr<const Prepared> prepare_conv(const PrepareArgs& args) {
   packed->product.form = conv_form(channels, kernel_h, kernel_w, packed->packing.merged);
   Rescaling rescaling(args);
   std::int64_t step = channels * kernel_h * kernel_w;
+  const std::vector<std::int16_t> weights = weights_of(weight);
   for (std::int64_t g = 0; g < groups; ++g)
-    pack_panels(args.simd->i8.features,
-                {weight.data<std::int8_t>().data() + g * per_group * step, step, per_group},
+    pack_panels(args.simd->i8.features, {weights.data() + g * per_group * step, step, per_group},
                 lhs_range(args.node), rescaling, g * per_group, g * channels, packed->product);
   packed->product.form.offsets = {};
   return packed;
@@ -56,8 +56,9 @@ std::shared_ptr<const Prepared> prepare_matmul(const PrepareArgs& args) {
   LhsLayout form{.segments = 1, .length = inner, .offsets = {}};
   for (std::int64_t i = 0; i < inner; ++i) form.offsets.push_back(transposed ? i : i * columns);
   packed->product.form = std::move(form);
-  pack_panels(args.simd->i8.features, {weight.data<std::int8_t>().data(), transposed ? inner : 1, columns},
-              lhs_range(args.node), Rescaling(args), 0, 0, packed->product);
+  const std::vector<std::int16_t> weights = weights_of(weight);
+  pack_panels(args.simd->i8.features, {weights.data(), transposed ? inner : 1, columns}, lhs_range(args.node),
+              Rescaling(args), 0, 0, packed->product);
   packed->packing.copied = inner % 4 != 0;
   packed->product.form.offsets = {};
   return packed;

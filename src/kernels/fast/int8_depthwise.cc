@@ -11,7 +11,8 @@ namespace {
 struct PackedBlock {
   simd::Int8Channels channels;
   std::vector<std::uint8_t> groups;
-  Tensor memory;  // what else `channels` points into
+  Tensor memory;             // what else `channels` points into
+  const std::int32_t* sums;  // the sum of each channel's weights, [sum_place]
 };
 
 struct PackedDepthwise : Prepared {
@@ -22,7 +23,7 @@ struct PackedDepthwise : Prepared {
 // not even one.
 class Grouping {
  public:
-  Grouping(const PairLimits& limits, std::int64_t channels, std::int64_t taps, const std::int8_t* weights)
+  Grouping(const PairLimits& limits, std::int64_t channels, std::int64_t taps, const std::int16_t* weights)
       : limits_(limits), channels_(channels), taps_(taps), weights_(weights) {}
 
   std::vector<std::uint8_t> groups() const {
@@ -52,30 +53,35 @@ class Grouping {
 
   PairLimits limits_;
   std::int64_t channels_, taps_;
-  const std::int8_t* weights_;
+  const std::int16_t* weights_;
 };
 
-PackedBlock pack_block(const simd::Int8Routines& routines, const std::int8_t* weights, std::int64_t count,
+PackedBlock pack_block(const simd::Int8Routines& routines, const std::int16_t* weights, std::int64_t count,
                        std::int64_t taps, LhsRange range, const Rescaling& rescaling, std::int64_t first) {
   PackedBlock block;
   PairLimits limits(routines.features, range);
   std::int64_t bytes = routines.features.bytes, pairs = (taps + 1) / 2;
-  block.groups = Grouping(limits, count, taps, weights).groups();
+  const bool fit_bytes =
+      std::all_of(weights, weights + count * taps, [](int w) { return w >= -128 && w <= 127; });
+  if (fit_bytes) block.groups = Grouping(limits, count, taps, weights).groups();
   simd::Int8Channels& channels = block.channels;
   channels.wide = block.groups.empty();
   channels.columns = count;
   channels.shift = static_cast<std::int8_t>(channels.wide ? 0 : limits.shift);
+  channels.has_init = channels.shift != 0;
   channels.rounds = static_cast<std::int64_t>(block.groups.size() / 2);
   channels.groups = block.groups.data();
 
-  std::int64_t header = bytes * static_cast<std::int64_t>(sizeof(std::int32_t) + 4 * sizeof(float));
+  std::int64_t header = bytes * static_cast<std::int64_t>(2 * sizeof(std::int32_t) + 4 * sizeof(float));
   block.memory = Tensor(DType::kInt8, {header + pairs * bytes * (channels.wide ? 4 : 2)});
   std::int8_t* memory = block.memory.mutable_data<std::int8_t>().data();
   std::fill_n(memory, block.memory.size(), std::int8_t{0});
   auto* init = reinterpret_cast<std::int32_t*>(memory);
-  auto* multiplier = reinterpret_cast<float*>(init + bytes);
+  std::int32_t* sums = init + bytes;
+  auto* multiplier = reinterpret_cast<float*>(sums + bytes);
   float *bias = multiplier + bytes, *plain = bias + bytes;
   channels.init = init;
+  block.sums = sums;
   channels.multiplier = multiplier;
   channels.bias = bias;
   channels.plain = plain;
@@ -88,12 +94,13 @@ PackedBlock pack_block(const simd::Int8Routines& routines, const std::int8_t* we
     multiplier[place] = plain[c] = multipliers[multipliers.size() == 1 ? 0 : at];
     if (!rescaling.bias.empty()) bias[place] = plain[bytes + c] = rescaling.bias.data<float>()[at];
     for (std::int64_t t = 0; t < taps; ++t) {
-      std::int8_t weight = weights[c * taps + t];
+      const std::int16_t weight = weights[c * taps + t];
       init[place] -= static_cast<std::uint8_t>(channels.shift) * weight;
+      sums[place] += weight;
       if (channels.wide)
         wide_weights[(t / 2 * bytes + place) * 2 + t % 2] = weight;
       else
-        memory[header + (t / 2 * bytes + pair_place) * 2 + t % 2] = weight;
+        memory[header + (t / 2 * bytes + pair_place) * 2 + t % 2] = static_cast<std::int8_t>(weight);
     }
   }
   return block;
@@ -102,7 +109,9 @@ PackedBlock pack_block(const simd::Int8Routines& routines, const std::int8_t* we
 bool fits(const PrepareArgs& args) {
   if (!can_pack(args)) return false;
   const Shape& weight = args.value("weight")->shape;
-  return weight[1] == 1 && weight[2] * weight[3] <= simd::kMaxDepthwiseTaps;
+  // Sums in 32 bits have 8 bits less where both sides are widened.
+  const std::int64_t most = simd::kMaxDepthwiseTaps / (args.value("weight")->dtype == DType::kInt16 ? 2 : 1);
+  return weight[1] == 1 && weight[2] * weight[3] <= most;
 }
 
 std::shared_ptr<const Prepared> prepare(const PrepareArgs& args) {
@@ -111,8 +120,9 @@ std::shared_ptr<const Prepared> prepare(const PrepareArgs& args) {
   const simd::Int8Routines& routines = args.simd->i8;
   std::int64_t channels = weight.dim(0), taps = weight.dim(2) * weight.dim(3);
   Rescaling rescaling(args);
+  const std::vector<std::int16_t> weights = weights_of(weight);
   for (std::int64_t first = 0; first < channels; first += routines.features.bytes)
-    packed->blocks.push_back(pack_block(routines, weight.data<std::int8_t>().data() + first * taps,
+    packed->blocks.push_back(pack_block(routines, weights.data() + first * taps,
                                         std::min<std::int64_t>(routines.features.bytes, channels - first),
                                         taps, lhs_range(args.node), rescaling, first));
   return packed;
@@ -152,6 +162,7 @@ class Depthwise {
   }
 
   void run(const KernelArgs& args) const {
+    const std::int8_t zero = lhs_zero(args);
     Epilogue epilogue = read_epilogue(args.node, args.input("out_scale"));
     simd::Int8Target whole = int8_target(args, epilogue);
     whole.stride = channels_;
@@ -161,6 +172,11 @@ class Depthwise {
         offsets.push_back((ky * window_.y.dilation * width_ + kx * window_.x.dilation) * block_);
     auto taps = static_cast<std::int64_t>(offsets.size());
     if (taps % 2 != 0) offsets.push_back(offsets.back());
+    // What sums start from takes back what an x_zero other than 0 adds to them.
+    std::vector<std::int32_t> starts;
+    for (const PackedBlock& block : packed_.blocks)
+      for (std::int64_t c = 0; zero != 0 && c < block_; ++c)
+        starts.push_back(block.channels.init[c] - zero * block.sums[c]);
     std::int64_t per_image = ceil_div(window_.y.out, rows_);
     args.pool.parallel_for(groups_ * per_image * x_.dim(0), [&](std::int64_t task, int thread) {
       auto* copy = reinterpret_cast<std::int8_t*>(args.scratch.data()) + thread * copy_bytes();
@@ -168,7 +184,8 @@ class Depthwise {
       std::int64_t rows = std::min(rows_, window_.y.out - y);
       std::int64_t channel = task % groups_ * blocks_ * block_;
       std::int64_t channels = std::min(blocks_ * block_, channels_ - channel);
-      copy_rows(image, y * window_.y.stride - window_.y.before, input_rows(rows), channel, channels, copy);
+      copy_rows(image, y * window_.y.stride - window_.y.before, input_rows(rows), channel, channels, zero,
+                copy);
       simd::Int8Plane plane = {.data = copy,
                                .row = window_.y.stride * width_ * block_,
                                .step = window_.x.stride * block_,
@@ -179,7 +196,12 @@ class Depthwise {
       std::int64_t at = (image * window_.y.out + y) * window_.x.out * channels_;
       for (std::int64_t end = channel + channels; channel < end; channel += block_) {
         const PackedBlock& block = packed_.blocks[static_cast<std::size_t>(channel / block_)];
-        args.simd->i8.depthwise(plane, block.channels, advance(whole, at + channel));
+        simd::Int8Channels weights = block.channels;
+        if (zero != 0) {
+          weights.init = &starts[static_cast<std::size_t>(channel)];
+          weights.has_init = true;
+        }
+        args.simd->i8.depthwise(plane, weights, advance(whole, at + channel));
         plane.data += input_rows(rows) * width_ * block_;
       }
     });
@@ -204,30 +226,30 @@ class Depthwise {
   // `rows` rows of an image from row `first` on, which may lie in the padding; of output channels from
   // `channel` on.
   void copy_rows(std::int64_t image, std::int64_t first, std::int64_t rows, std::int64_t channel,
-                 std::int64_t channels, std::int8_t* to) const {
+                 std::int64_t channels, std::int8_t zero, std::int8_t* to) const {
     std::int64_t in_channels = channels_ / repeat_;
     const std::int8_t* x = x_.data<std::int8_t>().data() + image * window_.y.in * window_.x.in * in_channels;
     std::int8_t* repeated = to + copy_bytes() - repeated_bytes();
     std::int64_t begin = std::min(window_.x.before, width_);
     std::int64_t end = std::clamp(window_.x.in + window_.x.before, begin, width_);
     std::int64_t plane = rows * width_ * block_;
-    auto zeros = [&](std::int8_t* at, std::int64_t pixels) {
+    auto pad = [&](std::int8_t* at, std::int64_t pixels) {
       for (std::int64_t c = 0; pixels > 0 && c < channels; c += block_, at += plane)
-        std::memset(at, 0, static_cast<std::size_t>(pixels * block_));
+        std::memset(at, zero, static_cast<std::size_t>(pixels * block_));
     };
     for (std::int64_t y = first; y < first + rows; ++y, to += width_ * block_) {
       if (y < 0 || y >= window_.y.in) {
-        zeros(to, width_);
+        pad(to, width_);
         continue;
       }
-      zeros(to, begin);
+      pad(to, begin);
       const std::int8_t* from = x + (y * window_.x.in + begin - window_.x.before) * in_channels;
       if (repeat_ > 1) {
         repeat(from, (end - begin) * in_channels, repeated);
         from = repeated;
       }
       copy_(from + channel, channels_, channels, end - begin, to + begin * block_, plane);
-      zeros(to + end * block_, width_ - end);
+      pad(to + end * block_, width_ - end);
     }
   }
 

@@ -28,10 +28,23 @@ struct SplitWeights {
     once.resize(static_cast<std::size_t>(columns * segments * units * 4));
     for (std::int64_t i = 0; i < segments * form.length; ++i) {
       std::int64_t unit = i / form.length * units + i % form.length / 4;
-      std::int8_t* to = &once[index(0, unit) + static_cast<std::size_t>(i % form.length % 4)];
-      const std::int8_t* from = weights.data + form.offsets[static_cast<std::size_t>(i)];
-      for (std::int64_t c = 0; c < columns; ++c) to[4 * c] = from[c * weights.step];
+      const std::size_t to = index(0, unit) + static_cast<std::size_t>(i % form.length % 4);
+      const std::int16_t* from = weights.data + form.offsets[static_cast<std::size_t>(i)];
+      for (std::int64_t c = 0; c < columns; ++c)
+        put(to + static_cast<std::size_t>(4 * c), from[c * weights.step]);
     }
+  }
+
+  // A weight that does not fit into a byte is split at once; the rest fits, up to kMaxWeight.
+  void put(std::size_t at, int weight) {
+    is_wide = is_wide || weight < -128 || weight > 127;
+    if (weight >= -128 && weight <= 127) {
+      once[at] = static_cast<std::int8_t>(weight);
+      return;
+    }
+    again.resize(once.size());
+    once[at] = static_cast<std::int8_t>(std::clamp(weight, -127, 127));
+    again[at] = static_cast<std::int8_t>(weight - once[at]);
   }
 
   // Of a unit, counted over all segments.
@@ -73,6 +86,7 @@ struct SplitWeights {
   }
 
   std::int64_t units, segments, columns;
+  bool is_wide = false;                  // some weight does not fit into a byte
   std::vector<std::int8_t> once, again;  // [segment][unit][column][4]; nothing in `again` unless split
 
  private:
@@ -129,6 +143,10 @@ KindWeights choose_kind(const simd::Int8Features& features, const WeightColumns&
                         const LhsLayout& form, LhsRange range) {
   SplitWeights plain(columns, form);
   if (features.dot) return {Int8Kind::kDot, std::move(plain)};
+  if (plain.is_wide) {  // rare: what is exact for all operands will do
+    plain.split_lowest();
+    return {features.opposed ? Int8Kind::kOpposed : Int8Kind::kPairs, std::move(plain)};
+  }
   // Times that were measured: of a unit in each kind, and of one that comes again.
   constexpr std::int64_t kOpposed = 11, kPairs = 10, kPairs2 = 8, kAgain = 14;
   std::int64_t units = form.segments * form.units(), best = std::numeric_limits<std::int64_t>::max();
@@ -173,8 +191,19 @@ std::int32_t pack_opposed(const std::int8_t* weights, std::int8_t* inversions, s
 
 }  // namespace
 
+std::vector<std::int16_t> weights_of(const Tensor& weight) {
+  if (weight.dtype() == DType::kInt8)
+    return {weight.data<std::int8_t>().begin(), weight.data<std::int8_t>().end()};
+  return {weight.data<std::int16_t>().begin(), weight.data<std::int16_t>().end()};
+}
+
 LhsRange lhs_range(const Node& node) {
   return {std::min(attr<int>(node, "x_min"), 0), std::max(attr<int>(node, "x_max"), 0)};
+}
+
+std::int8_t lhs_zero(const KernelArgs& args) {
+  const Tensor* zero = args.input("x_zero");
+  return zero ? zero->data<std::int8_t>()[0] : std::int8_t{0};
 }
 
 Rescaling::Rescaling(const PrepareArgs& args)
@@ -211,7 +240,7 @@ void pack_panels(const simd::Int8Features& features, const WeightColumns& weight
     const bool opposed = packed.panel.kind == Int8Kind::kOpposed;
     std::vector<std::int64_t> units_again = split.units_again();
     std::int64_t units = form.units(), again = static_cast<std::int64_t>(units_again.size());
-    std::int64_t header = width * static_cast<std::int64_t>(sizeof(std::int32_t) + 2 * sizeof(float));
+    std::int64_t header = width * static_cast<std::int64_t>(2 * sizeof(std::int32_t) + 2 * sizeof(float));
     std::int64_t vector = features.lanes * 4, unit_bytes = vectors * vector * (opposed ? 2 : 1);
     std::int64_t all_units = (form.segments * units + again) * unit_bytes;
     std::int64_t table = (form.segments + again) * static_cast<std::int64_t>(sizeof(std::int32_t));
@@ -219,11 +248,13 @@ void pack_panels(const simd::Int8Features& features, const WeightColumns& weight
     std::int8_t* memory = packed.memory.mutable_data<std::int8_t>().data();
     std::fill_n(memory, packed.memory.size(), std::int8_t{0});
     auto* init = reinterpret_cast<std::int32_t*>(memory);
-    auto* multiplier = reinterpret_cast<float*>(init + width);
+    std::int32_t* sums = init + width;
+    auto* multiplier = reinterpret_cast<float*>(sums + width);
     float* bias = multiplier + width;
     std::int8_t* to = memory + header;
     auto* second = reinterpret_cast<std::int32_t*>(to + all_units);
     packed.panel.init = init;
+    packed.sums = sums;
     packed.panel.multiplier = multiplier;
     packed.panel.bias = bias;
     packed.panel.weights = to;
@@ -232,12 +263,13 @@ void pack_panels(const simd::Int8Features& features, const WeightColumns& weight
     auto multipliers = rescaling.multiplier.data<float>();
     std::int32_t shift = static_cast<std::uint8_t>(packed.panel.shift);
     for (std::int64_t c = 0; c < count; ++c) {
-      const std::int8_t* column = columns.data + c * columns.step;
+      const std::int16_t* column = columns.data + c * columns.step;
       auto at = static_cast<std::size_t>(packed.first + c);
       multiplier[c] = multipliers[multipliers.size() == 1 ? 0 : at];
       if (!rescaling.bias.empty()) bias[c] = rescaling.bias.data<float>()[at];
       std::int32_t sum = 0;
       for (std::int64_t offset_of : form.offsets) sum += column[offset_of];
+      sums[c] = sum;
       init[c] = -shift * sum;
     }
     auto put = [&](const std::vector<std::int8_t>& of_units, std::int64_t unit) {

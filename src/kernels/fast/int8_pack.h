@@ -18,11 +18,13 @@ struct LhsLayout {
   std::int64_t units() const { return (length + 3) / 4; }
 };
 
-// What the elements of the left side are known to lie in; 0 is always among them, as padding.
+// What the elements of the left side are known to lie in, padding included; 0 is always among them.
 struct LhsRange {
   int low = -128, high = 127;
 };
 LhsRange lhs_range(const Node& node);  // its attributes x_min and x_max
+// The integer that stands for 0 on the left side, and is what it is padded with.
+std::int8_t lhs_zero(const KernelArgs& args);
 
 // What sums of products in 16 bits may be.
 struct PairLimits {
@@ -43,8 +45,11 @@ struct PairLimits {
   int left;         // its largest magnitude then
 };
 
+// The weights of a node, as int16: those with a zero point less that may not fit into int8.
+std::vector<std::int16_t> weights_of(const Tensor& weight);
+
 struct WeightColumns {
-  const std::int8_t* data;  // element `offset` of column c: data[c * step + offset]
+  const std::int16_t* data;  // element `offset` of column c: data[c * step + offset]
   std::int64_t step;
   std::int64_t count;
 };
@@ -63,9 +68,10 @@ bool can_pack(const PrepareArgs& args);
 
 struct PackedPanel {
   simd::Int8Panel panel;
-  std::int64_t first;   // its first column, among all of the output
-  std::int64_t offset;  // of its left side from that of the first group, in elements
-  Tensor memory;        // what `panel` points into
+  std::int64_t first;        // its first column, among all of the output
+  std::int64_t offset;       // of its left side from that of the first group, in elements
+  Tensor memory;             // what `panel` points into
+  const std::int32_t* sums;  // the sum of each column's weights, one for each place of `panel.init`
 };
 
 // All panels of a product, and the form in which they want their left side.

@@ -67,18 +67,18 @@ void LhsImage::point(const simd::Int8Routines& routines, std::int64_t first, std
       for (std::int64_t kx = 0; kx < wx.kernel; ++kx) {
         const std::int8_t** to = pointers + (ky * wx.kernel + kx) * stride + done;
         if (iy < 0 || iy >= wy.in) {
-          std::fill_n(to, run, zeros);
+          std::fill_n(to, run, padding);
           continue;
         }
         // Output ox + i reads column x + i * wx.stride, for i in [begin, end) inside of the image.
         std::int64_t x = ox * wx.stride - wx.before + kx * wx.dilation;
         std::int64_t begin = x < 0 ? std::min(ceil_div(-x, wx.stride), run) : 0;
         std::int64_t end = x < wx.in ? std::clamp(ceil_div(wx.in - x, wx.stride), begin, run) : begin;
-        std::fill_n(to, begin, zeros);
+        std::fill_n(to, begin, padding);
         const std::int8_t* from = base + iy * row + x * pixel;
         std::int64_t step = wx.stride * pixel;
         routines.point(from + begin * step, step, end - begin, to + begin);
-        std::fill(to + end, to + run, zeros);
+        std::fill(to + end, to + run, padding);
       }
     }
     done += run;
@@ -86,7 +86,7 @@ void LhsImage::point(const simd::Int8Routines& routines, std::int64_t first, std
 }
 
 LhsBuffer::LhsBuffer(LhsPacking packing, const ops::Window& window, std::int64_t batch, std::int64_t channels)
-    : window_(window), batch_(batch), channels_(channels), zero_bytes_(aligned(channels + kSlack)) {
+    : window_(window), batch_(batch), channels_(channels), padding_bytes_(aligned(channels + kSlack)) {
   image.window = window;
   if (packing.merged)
     for (ops::WindowAxis* axis : {&image.window.y, &image.window.x}) {
@@ -101,23 +101,23 @@ LhsBuffer::LhsBuffer(LhsPacking packing, const ops::Window& window, std::int64_t
 }
 
 std::size_t LhsBuffer::bytes() const {
-  return zero_bytes_ + copy_bytes_;
+  return padding_bytes_ + copy_bytes_;
 }
 
 void LhsBuffer::fill(const KernelArgs& args, std::byte* memory) {
-  auto* zeros = reinterpret_cast<std::int8_t*>(memory);
-  std::memset(zeros, 0, zero_bytes_);
-  image.zeros = zeros;
+  auto* padding = reinterpret_cast<std::int8_t*>(memory);
+  std::memset(padding, lhs_zero(args), padding_bytes_);
+  image.padding = padding;
   image.data = args.inputs[0]->data<std::int8_t>().data();
   if (copy_bytes_ == 0) return;
-  copy(args, zeros + zero_bytes_);
-  image.data = zeros + zero_bytes_;
+  copy(args, padding + padding_bytes_);
+  image.data = padding + padding_bytes_;
 }
 
 void LhsBuffer::copy(const KernelArgs& args, std::int8_t* to) const {
   const std::int8_t* x = args.inputs[0]->data<std::int8_t>().data();
-  auto clear = [](std::int8_t* at, std::int64_t bytes) {
-    std::memset(at, 0, static_cast<std::size_t>(bytes));
+  auto clear = [zero = lhs_zero(args)](std::int8_t* at, std::int64_t bytes) {
+    std::memset(at, zero, static_cast<std::size_t>(bytes));
   };
   // The image is rows [top, top + window_.y.in) and columns [left, left + used) of the copy.
   std::int64_t height = image.window.y.in, width = image.window.x.in;
@@ -166,6 +166,18 @@ void run_product(const KernelArgs& args, const Product& product, std::byte* scra
   Epilogue epilogue = read_epilogue(args.node, args.input("out_scale"));
   simd::Int8Target whole = int8_target(args, epilogue);
 
+  // What sums start from takes back what an x_zero other than 0 adds to them: of all panels, one after the
+  // other.
+  const std::int32_t zero = lhs_zero(args);
+  std::vector<std::int32_t> starts;
+  std::vector<std::size_t> first_start;
+  for (const PackedPanel& panel : packed.panels) {
+    first_start.push_back(starts.size());
+    const std::int64_t width = panel.panel.vectors * args.simd->i8.features.lanes;
+    for (std::int64_t c = 0; zero != 0 && c < width; ++c)
+      starts.push_back(panel.panel.init[c] - zero * panel.sums[c]);
+  }
+
   // Where there are too few chunks for the threads, the panels are split as well.
   auto panels = static_cast<std::int64_t>(packed.panels.size());
   std::int64_t parts = ceil_div(task_count(args.pool.threads()), std::max<std::int64_t>(product.chunks, 1));
@@ -187,7 +199,9 @@ void run_product(const KernelArgs& args, const Product& product, std::byte* scra
                              .units = packed.form.units()};
       simd::Int8Target target = advance(whole, chunk.at + panel.first);
       target.stride = chunk.stride;
-      args.simd->i8.multiply(rows, panel.panel, target);
+      simd::Int8Panel weights = panel.panel;
+      if (zero != 0) weights.init = &starts[first_start[static_cast<std::size_t>(p)]];
+      args.simd->i8.multiply(rows, weights, target);
     }
   });
 }

@@ -16,7 +16,7 @@ struct LhsImage {
   const std::int8_t* data = nullptr;
   std::int64_t pixel = 0, row = 0, image = 0;  // bytes from one to the next
   ops::Window window;                          // its kernel counts the taps that have pointers of their own
-  const std::int8_t* zeros = nullptr;          // stands for a pixel outside of the image
+  const std::int8_t* padding = nullptr;        // stands for a pixel outside of the image
 
   // Where each tap of the outputs [first, first + count), counted over all images, lies: of tap t
   // pointers[t * stride + i].
@@ -27,7 +27,7 @@ struct LhsImage {
 // How a product reads the image.
 struct LhsPacking {
   bool copied = false;  // to scratch memory
-  bool merged = false;  // copied, with zeros around it: the taps of a kernel's row are one run
+  bool merged = false;  // copied, with its padding: the taps of a kernel's row are one run
 };
 
 // The left side of a convolution, with the memory it needs.
@@ -45,7 +45,7 @@ class LhsBuffer {
 
   ops::Window window_;
   std::int64_t batch_, channels_;
-  std::size_t zero_bytes_, copy_bytes_ = 0;
+  std::size_t padding_bytes_, copy_bytes_ = 0;
 };
 
 // The input whose elements are read right before those of the outputs are written.

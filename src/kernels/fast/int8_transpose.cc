@@ -44,6 +44,7 @@ std::shared_ptr<const Prepared> prepare(const PrepareArgs& args) {
   std::int64_t per_group = weight.dim(1), kernel_w = weight.dim(3), taps = weight.dim(2) * kernel_w;
   ops::Window window = ops::conv_transpose_window(args.node, kUnknown, kUnknown, weight.dim(2), kernel_w);
   packed->packing.copied = channels % 4 != 0;
+  const std::vector<std::int16_t> weights = weights_of(weight);
   Rescaling rescaling(args);
   for (std::int64_t ry = 0; ry < window.y.stride; ++ry)
     for (std::int64_t rx = 0; rx < window.x.stride; ++rx) {
@@ -57,8 +58,8 @@ std::shared_ptr<const Prepared> prepare(const PrepareArgs& args) {
             form.offsets.push_back(c * per_group * taps + y.k * kernel_w + x.k);
       for (std::int64_t g = 0; g < groups; ++g)
         pack_panels(args.simd->i8.features,
-                    {weight.data<std::int8_t>().data() + g * channels * per_group * taps, taps, per_group},
-                    lhs_range(args.node), rescaling, g * per_group, g * channels, part.product);
+                    {weights.data() + g * channels * per_group * taps, taps, per_group}, lhs_range(args.node),
+                    rescaling, g * per_group, g * channels, part.product);
       form.offsets = {};
       packed->parts.push_back(std::move(part));
     }
@@ -129,11 +130,11 @@ class Transpose {
         bool inside = iy >= 0 && iy < window_.y.in;
         std::int64_t begin = std::clamp<std::int64_t>(-ix, 0, x.count);
         std::int64_t end = inside ? std::clamp(window_.x.in - ix, begin, x.count) : begin;
-        std::fill_n(pointers, begin, left.zeros);
+        std::fill_n(pointers, begin, left.padding);
         if (end > begin)
           args.simd->i8.point(left.data + image * left.image + iy * left.row + (ix + begin) * left.pixel,
                               left.pixel, end - begin, pointers + begin);
-        std::fill(pointers + end, pointers + x.count, left.zeros);
+        std::fill(pointers + end, pointers + x.count, left.padding);
         pointers += cells_;
       }
   }

@@ -7,8 +7,9 @@ namespace {
 
 // y[n, o, oy, ox] = the sum over (ky, kx, c), in this order, of
 //   weight[o, c, ky, kx] * x[n, first channel of o's group + c, oy*stride + ky*dilation - padding, ox*...]
-// where x is 0 outside of the image. finish(sum, o, index in y) makes an output of it.
-template <class T, class Sum, class Finish>
+// where x is 0 (of integers: the one that stands for it) outside of the image. finish(sum, o, index in y)
+// makes an output of it.
+template <class T, class Weight, class Sum, class Finish>
 void convolve(const KernelArgs& args, const Finish& finish) {
   const Tensor &x = *args.inputs[0], &weight = *args.input("weight");
   const Shape& out = args.outputs[0].shape();
@@ -16,10 +17,12 @@ void convolve(const KernelArgs& args, const Finish& finish) {
   std::int64_t group_outputs = out[1] / (channels / group_channels);
   ops::Window window = ops::conv_window(args.node, x.dim(2), x.dim(3), weight.dim(2), weight.dim(3));
   const ops::WindowAxis &wy = window.y, &wx = window.x;
+  const T zero = zero_of<T>(args);
   args.pool.parallel_for(out[0] * out[1], [&](std::int64_t plane) {
     std::int64_t n = plane / out[1], o = plane % out[1], first = o / group_outputs * group_channels;
     const T* image = x.data<T>().data() + (n * channels + first) * wy.in * wx.in;
-    const T* w = weight.data<T>().data() + o * group_channels * wy.kernel * wx.kernel;
+    const Weight* w = weight.data<Weight>().data() + o * group_channels * wy.kernel * wx.kernel;
+    const Weight weight_zero = weight_zero_of<Weight>(args, o);
     for (std::int64_t oy = 0; oy < out[2]; ++oy)
       for (std::int64_t ox = 0; ox < out[3]; ++ox) {
         Sum sum = 0;
@@ -29,8 +32,8 @@ void convolve(const KernelArgs& args, const Finish& finish) {
             std::int64_t ix = ox * wx.stride + kx * wx.dilation - wx.before;
             bool inside = iy >= 0 && iy < wy.in && ix >= 0 && ix < wx.in;
             for (std::int64_t c = 0; c < group_channels; ++c)
-              sum = multiply_add(w[(c * wy.kernel + ky) * wx.kernel + kx],
-                                 inside ? image[(c * wy.in + iy) * wx.in + ix] : T{0}, sum);
+              sum = multiply_add(counted(w[(c * wy.kernel + ky) * wx.kernel + kx], weight_zero),
+                                 counted(inside ? image[(c * wy.in + iy) * wx.in + ix] : zero, zero), sum);
           }
         finish(sum, o, (plane * out[2] + oy) * out[3] + ox);
       }
@@ -59,7 +62,7 @@ void conv2d(const KernelArgs& args) {
   }
   Store store(args);
   AddBias add_bias(args.input("bias"));
-  convolve<float, float>(args, [&](float sum, std::int64_t channel, std::int64_t index) {
+  convolve<float, float, float>(args, [&](float sum, std::int64_t channel, std::int64_t index) {
     store(add_bias(sum, channel), index);
   });
 }
@@ -67,8 +70,20 @@ void conv2d(const KernelArgs& args) {
 void qconv2d(const KernelArgs& args) {
   Store store(args);
   Rescale rescale(*args.input("multiplier"), args.input("bias"));
-  convolve<std::int8_t, std::int32_t>(args, [&](std::int32_t sum, std::int64_t channel, std::int64_t index) {
-    store(rescale(sum, channel), index);
+  with_weights(args, [&]<class Weight>() {
+    convolve<std::int8_t, Weight, std::int32_t>(
+        args, [&](std::int32_t sum, std::int64_t channel, std::int64_t index) {
+          store(rescale(sum, channel), index);
+        });
+  });
+}
+
+void conv2d_integer(const KernelArgs& args) {
+  auto y = args.outputs[0].mutable_data<std::int32_t>();
+  with_bytes(args, [&]<class T, class Weight>() {
+    convolve<T, Weight, std::int32_t>(args, [&](std::int32_t sum, std::int64_t, std::int64_t index) {
+      y[static_cast<std::size_t>(index)] = sum;
+    });
   });
 }
 

@@ -46,15 +46,17 @@ void binary_with_epilogue(const KernelArgs& args, const Function& function) {
   binary<float>(args, function, [&](std::int64_t i, float value) { store(value, i); });
 }
 
-// The same on what integers stand for: each times its step.
+// The same on what integers stand for: how far each lies from its zero, times its step.
 template <class Function>
 void binary_of_integers(const KernelArgs& args, const Function& function) {
   float x_step = args.input("x_step")->data<float>()[0], y_step = args.input("y_step")->data<float>()[0];
+  const auto x_zero = static_cast<float>(attr<int>(args.node, "x_zero")),
+             y_zero = static_cast<float>(attr<int>(args.node, "y_zero"));
   Store store(args);
   binary<std::int8_t>(
       args,
       [&](std::int8_t x, std::int8_t y) {
-        return function(static_cast<float>(x) * x_step, static_cast<float>(y) * y_step);
+        return function((static_cast<float>(x) - x_zero) * x_step, (static_cast<float>(y) - y_zero) * y_step);
       },
       [&](std::int64_t i, float value) { store(value, i); });
 }

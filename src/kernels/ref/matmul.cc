@@ -19,9 +19,9 @@ struct Matrix {
   }
 };
 
-// finish(the sum over k, in order, of a[row, k] * b[k, column], row, column) for each element of a*b.
-template <class Sum, class T, class Finish>
-void multiply(const Matrix<T>& a, const Matrix<T>& b, ThreadPool& pool, const Finish& finish) {
+// finish(the sum over k, in order, of a(row, k) * b(k, column), row, column) for each element of a*b.
+template <class Sum, class A, class B, class Finish>
+void multiply(const A& a, const B& b, ThreadPool& pool, const Finish& finish) {
   pool.parallel_for(a.rows, [&](std::int64_t row) {
     for (std::int64_t column = 0; column < b.columns; ++column) {
       Sum sum = 0;
@@ -29,6 +29,24 @@ void multiply(const Matrix<T>& a, const Matrix<T>& b, ThreadPool& pool, const Fi
       finish(sum, row, column);
     }
   });
+}
+
+// A matrix of integers, each less the one that stands for 0, in all or in its column.
+template <class T>
+struct Integers {
+  Matrix<T> matrix;
+  const T* zeros;  // null: 0
+  bool one_zero = true;
+  std::int64_t rows = matrix.rows, columns = matrix.columns;
+
+  std::int32_t operator()(std::int64_t row, std::int64_t column) const {
+    return matrix(row, column) - (zeros ? zeros[one_zero ? 0 : column] : T{0});
+  }
+};
+
+template <class T>
+const T* data_of(const Tensor* tensor) {
+  return tensor ? tensor->data<T>().data() : nullptr;
 }
 
 }  // namespace
@@ -79,11 +97,38 @@ void qmatmul(const KernelArgs& args) {
   std::int64_t rows = columns == 0 ? 0 : args.outputs[0].size() / columns;
   Store store(args);
   Rescale rescale(*args.input("multiplier"), args.input("bias"));
-  multiply<std::int32_t>(Matrix<std::int8_t>{x.data<std::int8_t>().data(), rows, inner},
-                         Matrix<std::int8_t>{weight.data<std::int8_t>().data(), inner, columns, transposed},
-                         args.pool, [&](std::int32_t sum, std::int64_t row, std::int64_t column) {
-                           store(rescale(sum, column), row * columns + column);
-                         });
+  const Integers<std::int8_t> left{{x.data<std::int8_t>().data(), rows, inner},
+                                   data_of<std::int8_t>(args.input("x_zero"))};
+  with_weights(args, [&]<class Weight>() {
+    const Matrix<Weight> right{weight.data<Weight>().data(), inner, columns, transposed};
+    multiply<std::int32_t>(left, right, args.pool,
+                           [&](std::int32_t sum, std::int64_t row, std::int64_t column) {
+                             store(rescale(sum, column), row * columns + column);
+                           });
+  });
+}
+
+void matmul_integer(const KernelArgs& args) {
+  const Tensor &x = *args.inputs[0], &weight = *args.input("weight"), *zero = args.input("weight_zero");
+  ops::MatmulShape shape = ops::matmul_shape(x.shape(), weight.shape(), false, false);
+  Shape x_strides = broadcast_strides(shape.x_batch), y_strides = broadcast_strides(shape.y_batch);
+  std::size_t rank = shape.batch.size();
+  auto y = args.outputs[0].mutable_data<std::int32_t>();
+  with_bytes(args, [&]<class T, class Weight>() {
+    for (std::int64_t i = 0; i < count_of(shape.batch, 0, rank); ++i) {
+      const T* left =
+          x.data<T>().data() + offset_of(i, shape.batch, x_strides, rank) * shape.rows * shape.inner;
+      const Weight* right = weight.data<Weight>().data() +
+                            offset_of(i, shape.batch, y_strides, rank) * shape.inner * shape.columns;
+      multiply<std::int32_t>(
+          Integers<T>{{left, shape.rows, shape.inner}, data_of<T>(args.input("x_zero"))},
+          Integers<Weight>{
+              {right, shape.inner, shape.columns}, data_of<Weight>(zero), !zero || zero->size() == 1},
+          args.pool, [&](std::int32_t sum, std::int64_t row, std::int64_t column) {
+            y[static_cast<std::size_t>((i * shape.rows + row) * shape.columns + column)] = sum;
+          });
+    }
+  });
 }
 
 }  // namespace octet::ref

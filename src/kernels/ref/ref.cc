@@ -112,6 +112,8 @@ constexpr Implementation kRows[] = {
     row("dynamic_fake_quant", dynamic_fake_quant),
     row("dequantize_sum", dequantize_sum),
     row("dequantize_range", dequantize_range),
+    row("conv2d_integer", conv2d_integer),
+    row("matmul_integer", matmul_integer),
     row("observe", identity),
     row("qconv2d", qconv2d),
     row("qconv2d_transpose", qconv2d_transpose),

@@ -137,6 +137,8 @@ void dequantize_sum(const KernelArgs& args);
 void dequantize_range(const KernelArgs& args);
 
 // Integer ops.
+void conv2d_integer(const KernelArgs& args);
+void matmul_integer(const KernelArgs& args);
 void qconv2d(const KernelArgs& args);
 void qconv2d_transpose(const KernelArgs& args);
 void qmatmul(const KernelArgs& args);

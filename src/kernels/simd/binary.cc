@@ -6,7 +6,7 @@
 namespace octet::simd::OCTET_SIMD {
 namespace {
 
-// Vectors of an operand: floats, or int8 times a step.
+// Vectors of an operand: floats, or how far int8 lie from the one that stands for 0, times a step.
 struct FloatOperand {
   using Element = float;
   Floats at(const float* p) const { return load(p); }
@@ -16,12 +16,12 @@ struct FloatOperand {
 
 struct Int8Operand {
   using Element = std::int8_t;
-  Floats step;
-  Floats at(const std::int8_t* p) const { return mul(to_floats(load_int8(p)), step); }
+  Floats step, zero;
+  Floats at(const std::int8_t* p) const { return mul(sub(to_floats(load_int8(p)), zero), step); }
   Floats first(const std::int8_t* p, std::int64_t count) const {
-    return mul(to_floats(load_int8_first(p, count)), step);
+    return mul(sub(to_floats(load_int8_first(p, count)), zero), step);
   }
-  Floats one(const std::int8_t* p) const { return mul(all(static_cast<float>(*p)), step); }
+  Floats one(const std::int8_t* p) const { return mul(sub(all(static_cast<float>(*p)), zero), step); }
 };
 
 // The rows, or a part of their columns, to `z`.
@@ -149,7 +149,7 @@ void binary(const BinaryRows& p) {
 }
 
 void binary_int8(const BinaryRows& p) {
-  Int8Operand x{all(p.x_step)}, y{all(p.y_step)};
+  Int8Operand x{all(p.x_step), all(p.x_zero)}, y{all(p.y_step), all(p.y_zero)};
   if (p.op == Binary::kAdd)
     run<true>(p, x, y, [](Floats a, Floats b) { return add(a, b); });
   else

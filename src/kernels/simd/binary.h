@@ -13,7 +13,8 @@ struct BinaryRows {
   Binary op;
   const Epilogue* epilogue;
   const void *x, *y;
-  float x_step, y_step;
+  float x_step, y_step;       // of int8: what one is worth,
+  float x_zero, y_zero;       // and which one stands for 0
   std::int64_t x_row, y_row;  // elements from a row to the next
   bool x_moves, y_moves;      // along a row; otherwise one element stands for the whole row
   std::int64_t rows, columns;

@@ -75,6 +75,7 @@ struct Int8Channels {
   bool wide;  // all in 32 bits, exact for all operands
   std::int64_t columns;
   std::int8_t shift;  // added to each byte of the left side, as uint8
+  bool has_init;      // not all of `init` is 0
   std::int64_t rounds;
   const std::uint8_t* groups;  // [round][2]: the number of pairs; the second may be 0
   const std::int32_t* init;    // [sum_place]

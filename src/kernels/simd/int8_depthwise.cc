@@ -5,6 +5,7 @@
 namespace octet::simd::OCTET_SIMD {
 namespace {
 
+// kShift: sums start from `init`, which takes back what shifting the left side adds.
 template <bool kShift>
 inline Sums start_of(const Int8Channels& channels) {
   Sums sums;
@@ -91,20 +92,21 @@ class AnyTaps {
 class WideTaps {
  public:
   WideTaps(const Int8Plane& plane, const Int8Channels& channels)
-      : offsets_(plane.offsets), taps_(plane.taps), weights_(channels.weights) {}
+      : channels_(channels), offsets_(plane.offsets), taps_(plane.taps) {}
 
   Sums operator()(const std::int8_t* p) const {
     Sums sums = {{all(0), all(0), all(0), all(0)}};
     for (std::int64_t t = 0; t < taps_; t += 2)
-      sums = add_wide(sums, p + offsets_[t], p + offsets_[t + 1], weights_ + t * 2 * kBlockBytes);
-    for (Ints& v : sums.v) v = shift_right<kWideShift>(v);
+      sums = add_wide(sums, p + offsets_[t], p + offsets_[t + 1], channels_.weights + t * 2 * kBlockBytes);
+    for (int v = 0; v < 4; ++v)
+      sums.v[v] = add(shift_right<kWideShift>(sums.v[v]), load(channels_.init + v * kLanes));
     return sums;
   }
 
  private:
+  const Int8Channels channels_;
   const std::int64_t* offsets_;
   std::int64_t taps_;
-  const std::int8_t* weights_;
 };
 
 template <class Way>
@@ -113,26 +115,27 @@ void run(const Int8Plane& given, const Int8Channels& channels, const Int8Target&
   const Way sums_of(plane, channels);
   const ByteClamp clamp(target);
   if (clamp.possible) {
-    const ClampedInts clamped(clamp);
-    const float *multiplier = channels.multiplier, *bias = channels.bias;
-    std::int64_t columns = channels.columns, stride = target.stride;
-    std::int8_t* to = target.integers;
-    for (std::int64_t y = 0; y < plane.rows; ++y) {
-      const std::int8_t* p = plane.data + y * plane.row;
-      for (std::int64_t x = 0; x < plane.columns; ++x, p += plane.step, to += stride) {
-        Sums sums = sums_of(p);
-        for (int v = 0; v < 4; ++v)
-          sums.v[v] =
-              clamped(fma(to_floats(sums.v[v]), load(multiplier + v * kLanes), load(bias + v * kLanes)));
-        if (columns == kBlockBytes) {
-          store_block(to, sums.v, clamp.low);
-        } else {
-          std::int8_t bytes[kBlockBytes];
-          store_block(bytes, sums.v, clamp.low);
-          copy_bytes(to, bytes, columns);
+    with_clamp(clamp, [&](auto clamped) {
+      const float *multiplier = channels.multiplier, *bias = channels.bias;
+      std::int64_t columns = channels.columns, stride = target.stride;
+      std::int8_t* to = target.integers;
+      for (std::int64_t y = 0; y < plane.rows; ++y) {
+        const std::int8_t* p = plane.data + y * plane.row;
+        for (std::int64_t x = 0; x < plane.columns; ++x, p += plane.step, to += stride) {
+          Sums sums = sums_of(p);
+          for (int v = 0; v < 4; ++v)
+            sums.v[v] =
+                clamped(fma(to_floats(sums.v[v]), load(multiplier + v * kLanes), load(bias + v * kLanes)));
+          if (columns == kBlockBytes) {
+            store_block(to, sums.v, clamp.low);
+          } else {
+            std::int8_t bytes[kBlockBytes];
+            store_block(bytes, sums.v, clamp.low);
+            copy_bytes(to, bytes, columns);
+          }
         }
       }
-    }
+    });
     return;
   }
   alignas(64) std::int32_t block[kBlockRows * kBlockBytes];
@@ -179,7 +182,7 @@ void run_narrow(const Int8Plane& plane, const Int8Channels& channels, const Int8
 void int8_depthwise(const Int8Plane& plane, const Int8Channels& channels, const Int8Target& target) {
   if (channels.wide)
     run<WideTaps>(plane, channels, target);
-  else if (channels.shift)
+  else if (channels.has_init)
     run_narrow<true>(plane, channels, target);
   else
     run_narrow<false>(plane, channels, target);

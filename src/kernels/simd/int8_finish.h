@@ -7,12 +7,14 @@ namespace octet::simd::OCTET_SIMD {
 namespace {
 
 // The most frequent epilogue, in the fewest instructions: an int8 output, and no activation function but a
-// clamp. As the quantizer's multiplication is monotone, the bounds of the clamp are multiplied once and the
-// values are clamped behind it.
+// clamp. As the quantizer is monotone, the bounds of the clamp are quantized once and the values are clamped
+// behind it.
 struct ByteClamp {
-  bool possible = false;  // to do this epilogue so
-  float multiplier = 0, high = 0;
+  bool possible = false;       // to do this epilogue so
+  float factor = 0, high = 0;  // what is multiplied with or divided by, and the upper bound then
   std::int8_t low = 0;
+  bool by_step = false;
+  std::int32_t zero = 0;  // by_step: added to the integers
 
   explicit ByteClamp(const Int8Target& target) {
     const Epilogue& epilogue = *target.epilogue;
@@ -21,13 +23,24 @@ struct ByteClamp {
     possible = target.integers && !target.floats && !target.residual && !target.residual_integers &&
                !q.away && (clamps || epilogue.form == Epilogue::Form::kNone);
     if (!possible) return;
-    multiplier = q.multiplier;
+    by_step = q.by_step;
+    factor = by_step ? q.step : q.multiplier;
     high = q.high;
     low = static_cast<std::int8_t>(q.low);
+    if (by_step) {
+      possible = factor > 0 && factor < __builtin_inff() && !(clamps && epilogue.high < 0);
+      zero = static_cast<std::int32_t>(q.zero_point);
+      high -= q.zero_point;
+      if (!clamps) return;
+      low = static_cast<std::int8_t>(zero);
+      // Rounding is monotone, too: what is above the bound need not be rounded with it.
+      if (float most = epilogue.high / factor; most < high) high = most;
+      return;
+    }
     if (!clamps) return;
     low = 0;
-    float most = multiplier * epilogue.high;  // infinite for relu
-    possible = multiplier > 0 && multiplier < __builtin_inff() && most >= 0;
+    float most = factor * epilogue.high;  // infinite for relu
+    possible = factor > 0 && factor < __builtin_inff() && most >= 0;
     if (most < high) high = most;
   }
 };
@@ -35,7 +48,7 @@ struct ByteClamp {
 // Rescaled sums to what store_bytes() wants.
 struct ClampedInts {
   explicit ClampedInts(const ByteClamp& clamp)
-      : multiplier(all(clamp.multiplier)), high(all(clamp.high)), low(all(static_cast<float>(clamp.low))) {}
+      : multiplier(all(clamp.factor)), high(all(clamp.high)), low(all(static_cast<float>(clamp.low))) {}
   Ints operator()(Floats x) const {
     Floats v = min(high, mul(multiplier, x));
     // On x86 NaN and what is too low for an int32 become the lowest integer by themselves.
@@ -45,6 +58,27 @@ struct ClampedInts {
   Floats multiplier, high, low;
 };
 
+// The same by a step.
+struct SteppedInts {
+  explicit SteppedInts(const ByteClamp& clamp)
+      : step(all(clamp.factor)),
+        high(all(clamp.high)),
+        low(all(static_cast<float>(clamp.low - clamp.zero))),
+        zero(all(clamp.zero)) {}
+  Ints operator()(Floats x) const { return add(round_to_ints(max(min(high, div(x, step)), low)), zero); }
+  Floats step, high, low;
+  Ints zero;
+};
+
+// Calls use(function), where function is one of them.
+template <class Use>
+inline void with_clamp(const ByteClamp& clamp, const Use& use) {
+  if (clamp.by_step)
+    use(SteppedInts(clamp));
+  else
+    use(ClampedInts(clamp));
+}
+
 // Where results wait for the epilogue: enough rows that the choice of the activation function costs nothing,
 // few enough to stay in the L1 cache.
 constexpr std::int64_t kBlockRows = 80;
@@ -53,7 +87,7 @@ constexpr std::int64_t kBlockRows = 80;
 // with_quantizer() does, but the rounding is left to the conversion.
 template <class Use>
 inline void with_rounding(const Quantizer& q, const Use& use) {
-  if (q.away) return with_quantizer(q, use);
+  if (q.away || q.by_step) return with_quantizer(q, use);
   Floats multiplier = all(q.multiplier), low = all(q.low), high = all(q.high);
   use([=](Floats x) { return max(min(high, mul(multiplier, x)), low); });
 }
@@ -85,11 +119,11 @@ template <int kVectors>
   std::int8_t* to = target.integers;
   std::int64_t stride = target.stride;
   const ByteClamp clamp(target);
-  if (clamp.possible) {
-    const ClampedInts clamped(clamp);
-    return finish_rows<kVectors>(sums, width, rows, multipliers, biases, to, stride, clamp.low,
-                                 [=](Floats x, std::int64_t) { return clamped(x); });
-  }
+  if (clamp.possible)
+    return with_clamp(clamp, [&](auto clamped) {
+      finish_rows<kVectors>(sums, width, rows, multipliers, biases, to, stride, clamp.low,
+                            [=](Floats x, std::int64_t) { return clamped(x); });
+    });
   const float* residual = target.residual;
   const std::int8_t* residual_integers = target.residual_integers;
   const Floats step = all(target.residual_step);

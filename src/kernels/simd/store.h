@@ -7,10 +7,17 @@ namespace octet::simd::OCTET_SIMD {
 namespace {
 
 // Calls use(function), where function maps a vector to integers held as floats, as Quantizer::to_int8 does.
-// Only quantizers of an abs_max.
 template <class Use>
 inline void with_quantizer(const Quantizer& q, const Use& use) {
   Floats multiplier = all(q.multiplier), low = all(q.low), high = all(q.high);
+  if (q.by_step) {
+    Floats step = all(q.step), zero = all(q.zero_point), half = all(q.away ? 0x1.fffffep-2f : 0.0f);
+    if (!q.away) return use([=](Floats x) { return clamp(add(round_even(div(x, step)), zero), low, high); });
+    return use([=](Floats x) {
+      Floats scaled = div(x, step);
+      return clamp(add(truncate(add(scaled, copy_sign(half, scaled))), zero), low, high);
+    });
+  }
   if (!q.away) return use([=](Floats x) { return clamp(round_even(mul(multiplier, x)), low, high); });
   Floats clip = all(q.clip), minus_clip = all(-q.clip), half = all(0x1.fffffep-2f);
   use([=](Floats x) {

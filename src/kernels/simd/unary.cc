@@ -85,11 +85,12 @@ void quantize(const Quantizer& quantizer, const float* x, std::int8_t* y, std::i
   });
 }
 
-void dequantize(const std::int8_t* x, float abs_max, float bound, float* y, std::int64_t count) {
-  Floats s = all(abs_max), q = all(bound);
+void dequantize(const std::int8_t* x, float zero, float factor, float bound, float* y, std::int64_t count) {
+  Floats z = all(zero), s = all(factor), q = all(bound);
+  auto value = [=](Ints integers) { return div(mul(sub(to_floats(integers), z), s), q); };
   std::int64_t i = 0;
-  for (; i + kLanes <= count; i += kLanes) store(y + i, div(mul(to_floats(load_int8(x + i)), s), q));
-  if (i < count) store_first(y + i, div(mul(to_floats(load_int8_first(x + i, count - i)), s), q), count - i);
+  for (; i + kLanes <= count; i += kLanes) store(y + i, value(load_int8(x + i)));
+  if (i < count) store_first(y + i, value(load_int8_first(x + i, count - i)), count - i);
 }
 
 }  // namespace

@@ -26,7 +26,9 @@ struct UnaryRoutines {
   void (*map)(Unary function, float a, float b, const float* x, float* y, std::int64_t count);
   void (*lookup)(const std::int8_t* table, const std::int8_t* x, std::int8_t* y, std::int64_t count);
   void (*quantize)(const Quantizer& quantizer, const float* x, std::int8_t* y, std::int64_t count);
-  void (*dequantize)(const std::int8_t* x, float abs_max, float bound, float* y, std::int64_t count);
+  // y[i] = (x[i] - zero) * factor / bound
+  void (*dequantize)(const std::int8_t* x, float zero, float factor, float bound, float* y,
+                     std::int64_t count);
 };
 
 }  // namespace octet::simd
