@@ -72,7 +72,7 @@ bench: setup
 	@$(BUILD) release --target octet_bench
 	@build/release/octet_bench
 
-## make bench-peers  octet against OpenVINO, ONNX Runtime, Paddle, ncnn and MNN; writes bench/results/peers.md
+## make bench-peers  octet against OpenVINO, ONNX Runtime, Paddle, ncnn and MNN; writes bench/results/peers-vnni.md or peers-avx2.md
 bench-peers:
 	@bench/peers/run $(PEERS)
 

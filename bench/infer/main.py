@@ -99,17 +99,23 @@ def main():
     parser.add_argument("--pictures", help="a folder of photographs")
     parser.add_argument("--count", type=int, default=1000, help="how many JPEGs to make of them")
     parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--work", type=pathlib.Path, help="a folder for pictures and models; what is there from another run is taken")
+    parser.add_argument("--make-only", action="store_true", help="make what --work lacks, measure nothing")
     parser.add_argument("--octet", type=pathlib.Path, default=OCTET, help="another program than that of build/release")
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)), help="of ONNX Runtime; octet takes all cores")
     options = parser.parse_args()
 
     with tempfile.TemporaryDirectory() as scratch:
-        work = pathlib.Path(scratch)
-        pictures = work / "pictures"
-        pictures.mkdir()
-        say(f"making {options.count} pictures and two int8 models ...")
-        make_pictures(photographs(options.pictures), options.count, pictures)
-        make_models(options.octet.resolve(), work, pictures)
+        work = (options.work or pathlib.Path(scratch)).resolve()
+        pictures, made = work / "pictures", work / f"made-{options.count}"
+        if not made.exists():
+            say(f"making {options.count} pictures and two int8 models ...")
+            pictures.mkdir(parents=True, exist_ok=True)
+            make_pictures(photographs(options.pictures), options.count, pictures)
+            make_models(options.octet.resolve(), work, pictures)
+            made.touch()
+        if options.make_only:
+            return
         peer = [sys.executable, HERE / "onnx_side.py", work / "int8.onnx", pictures, options.threads]
         programs = {
             "`octet infer`": [options.octet, "infer", "--model-dir", work / "octet", "--img-path", pictures],

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Runs octet and other engines on the same models in one interleaved run, and writes bench/results/peers.md.
+"""Runs octet and other engines on the same models in one interleaved run, and writes bench/results/peers-vnni.md on a CPU with an 8-bit dot
+product, peers-avx2.md on others.
 
     make bench-peers                                             everything; some minutes once the models are made
     bench/peers/run --models mobilenet_v3_small --engines octet,openvino,ort --threads 1 --fp32-only     a part, in a minute
@@ -41,7 +42,7 @@ LOAD_MODEL = "mobilenet_v3_small"
 LINE_TIMEOUT = 900
 ENGINES = ("octet", "openvino", "ort", "paddle", "ncnn", "mnn")
 NEEDS = {  # what must be made before an engine can run in a precision; None: the engine's package can't quantize
-    ("octet", "fp32"): "export", ("octet", "int8"): "paddle_int8",
+    ("octet", "fp32"): "export", ("octet", "int8"): "octet_int8",
     ("paddle", "fp32"): "export", ("paddle", "int8"): "paddle_int8",
     ("openvino", "fp32"): "openvino", ("openvino", "int8"): "openvino_int8",
     ("ort", "fp32"): "onnx", ("ort", "int8"): "onnx_int8",
@@ -64,18 +65,18 @@ def last_line(text):
 
 
 @functools.lru_cache(maxsize=None)  # several variants may need the step, and one failure is enough
-def make(step, model, folder):
+def make(step, model, folder, program):
     """Makes what a step makes, and what it works on, unless it is there. Returns why that failed, or None."""
     done = folder / f"{step}.done"
     if done.exists():
         return None
     before = steps.STEPS[step][1]
-    reason = before and make(before, model, folder)
+    reason = before and make(before, model, folder, program)
     if reason:
         return reason
     say(f"{model}: {step} ...")
     python = environments.environment_python(models.MODELS[model].environment if step == "export" else "engines")
-    environment = os.environ | {"FLAGS_enable_pir_api": "0", "GLOG_minloglevel": "2", "PYTHONHASHSEED": "0"}
+    environment = os.environ | {"FLAGS_enable_pir_api": "0", "GLOG_minloglevel": "2", "PYTHONHASHSEED": "0", "OCTET_PROGRAM": str(program)}
     # In a folder of its own, since some of the tools write into the current one.
     with tempfile.TemporaryDirectory() as scratch:
         result = subprocess.run([python, HERE / "steps.py", step, model, folder], cwd=scratch, env=environment,
@@ -87,13 +88,13 @@ def make(step, model, folder):
     return None
 
 
-def prepare(model, variants):
+def prepare(model, variants, program):
     """The model's folder, and for each variant that can't be had the reason."""
     folder = models_folder() / model.name
     folder.mkdir(parents=True, exist_ok=True)
     with open(folder / ".lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        return folder, {variant: make(NEEDS[variant], model.name, folder) for variant in variants}
+        return folder, {variant: make(NEEDS[variant], model.name, folder, program) for variant in variants}
 
 
 class Worker:
@@ -102,7 +103,7 @@ class Worker:
     def __init__(self, variant, folder, threads, cores, octet):
         self.engine, self.precision = variant
         if self.engine == "octet":
-            command = [octet, folder / "int8" if self.precision == "int8" else folder, folder / "x.npy", folder / "y.npy", str(threads)]
+            command = [octet, folder / "octet" if self.precision == "int8" else folder, folder / "x.npy", folder / "y.npy", str(threads)]
         else:
             command = [environments.environment_python("engines"), HERE / "worker.py", self.engine, self.precision, folder, str(threads)]
         self.errors = tempfile.TemporaryFile("w+", errors="replace")
@@ -241,6 +242,12 @@ def describe_octet():
     return git("rev-parse", "--short", "HEAD") + (" with changes" if git("status", "--porcelain", "-uno") else "")
 
 
+def has_vnni():
+    """Whether the CPU has an 8-bit dot product, which decides on the speed of int8."""
+    flags = pathlib.Path("/proc/cpuinfo").read_text()
+    return "avx512_vnni" in flags or "avx_vnni" in flags
+
+
 def describe_cpu():
     for line in pathlib.Path("/proc/cpuinfo").read_text().splitlines():
         if line.startswith("model name"):
@@ -271,8 +278,11 @@ def parse_arguments():
     parser.add_argument("--int8-only", action="store_true", help="no fp32 models")
     parser.add_argument("--octet", type=pathlib.Path, default=ROOT / "build" / "release" / "octet_peers_worker",
                         help="octet's worker, for instance of another build")
+    parser.add_argument("--program", type=pathlib.Path, default=ROOT / "build" / "release" / "octet",
+                        help="the octet that makes its int8 models")
+    parser.add_argument("--make-only", action="store_true", help="make the models, measure nothing")
     options = parser.parse_args()
-    if not options.octet.exists():
+    if not options.octet.exists() and not options.make_only:
         sys.exit(f"bench/peers: error: {options.octet} is missing; bench/peers/run builds it")
     return options
 
@@ -280,7 +290,7 @@ def parse_arguments():
 def main():
     options = parse_arguments()
     complete = len(options.engines) == len(ENGINES) and not options.fp32_only and not options.int8_only
-    stored = RESULTS / "peers.json"
+    stored = RESULTS / f"peers-{'vnni' if has_vnni() else 'avx2'}.json"
     results = json.loads(stored.read_text()) if complete and stored.exists() else {}
     measured = {}
     for name in options.models:
@@ -292,10 +302,12 @@ def main():
         ]
         if not variants:
             continue
-        folder, failures = prepare(model, variants)
-        for threads in options.threads:
+        folder, failures = prepare(model, variants, options.program.resolve())
+        for variant, reason in failures.items() if options.make_only else ():
+            say(f"{name}, {' '.join(variant)}: {reason or 'made'}")
+        for threads in () if options.make_only else options.threads:
             group = {
-                "model": name, "threads": threads, "cpu": describe_cpu(), "octet": describe_octet(),
+                "model": name, "threads": threads, "cpu": describe_cpu(), "vnni": has_vnni(), "octet": describe_octet(),
                 "date": datetime.date.today().isoformat(),
             } | measure(model, threads, folder, failures, options)
             measured[f"{name}/{threads}"] = group
@@ -304,8 +316,9 @@ def main():
                 results[f"{name}/{threads}"] = group
                 RESULTS.mkdir(exist_ok=True)
                 stored.write_text(json.dumps(results, separators=(",", ":")).replace("},", "},\n") + "\n")
-                (RESULTS / "peers.md").write_text(report.page(results))
-    print(report.summary(measured))
+                stored.with_suffix(".md").write_text(report.page(results, stored.name))
+    if measured:
+        print(report.summary(measured))
 
 
 if __name__ == "__main__":

@@ -49,7 +49,8 @@ def summary_rows(groups):
                 continue
             ours = ours[0]
             ratio, median, cpu = (ours[field] / peer[field] for field in ("min_ms", "median_ms", "min_cpu_ms"))
-            required, goal = model.required[precision], model.goal[precision]
+            key = f"{precision} avx2" if precision == "int8" and not group.get("vnni") else precision
+            required, goal = model.required[key], model.goal[key]
             verdict = "goal reached" if ratio <= goal else "reached" if ratio <= required else "not reached"
             yield [group["model"], precision, group["threads"], f"{ours['min_ms']:.2f}", f"{NAMES[peer['engine']]} {peer['precision']}",
                    f"{peer['min_ms']:.2f}", f"**{ratio:.2f}**", f"{required:.2f}", f"{goal:.2f}", verdict, f"{median:.2f}",
@@ -83,8 +84,8 @@ def memory_table(groups):
             table(["engine", "precision", "model and runs, MB:", "process, MB:"], rows))
 
 
-def page(groups):
-    """bench/results/peers.md"""
+def page(groups, stored):
+    """bench/results/peers-*.md; `stored` is the file with every run."""
     order = list(models.MODELS)
     groups = dict(sorted(groups.items(), key=lambda item: (order.index(item[1]["model"]), item[1]["threads"])))
     versions, machines = {}, set()
@@ -94,10 +95,10 @@ def page(groups):
             if "version" in row:
                 versions[NAMES[row["engine"]]] = row["version"].split("-")[0]
     parts = [
-        "# octet and other engines\n\nWritten by `make bench-peers`; peers.json has every run.\n",
+        f"# octet and other engines\n\nWritten by `make bench-peers`; {stored} has every run.\n",
         "Measured on: " + " and ".join(sorted(machines)) + ".\n",
         "Engines: " + ", ".join(f"{name} {version}" for name, version in versions.items()) + ". int8 models of OpenVINO are made by its "
-        "NNCF, of ONNX Runtime by its static quantizer, of octet and Paddle by PaddleSlim; the packages of ncnn and MNN have no "
+        "NNCF, of ONNX Runtime by its static quantizer, of octet by `octet ptq`, of Paddle by PaddleSlim; the packages of ncnn and MNN have no "
         "quantizer that works.\n",
         "One process for each engine and model, pinned to the same core(s); they take turns, round after round. Batch 1. Every engine "
         "runs in its best documented configuration: OpenVINO reads the Paddle model with its own reader, latency hint, one stream, "

@@ -16,6 +16,8 @@ struct PackedBlock {
 };
 
 struct PackedDepthwise : Prepared {
+  bool strips = false;      // for Int8Routines::depthwise_strip
+  std::int64_t pixels = 1;  // that lie beside each other in the only block, where channels don't fill it
   std::vector<PackedBlock> blocks;
 };
 
@@ -57,15 +59,16 @@ class Grouping {
 };
 
 PackedBlock pack_block(const simd::Int8Routines& routines, const std::int16_t* weights, std::int64_t count,
-                       std::int64_t taps, LhsRange range, const Rescaling& rescaling, std::int64_t first) {
+                       std::int64_t taps, bool strips, LhsRange range, const Rescaling& rescaling,
+                       std::int64_t first) {
   PackedBlock block;
   PairLimits limits(routines.features, range);
   std::int64_t bytes = routines.features.bytes, pairs = (taps + 1) / 2;
   const bool fit_bytes =
       std::all_of(weights, weights + count * taps, [](int w) { return w >= -128 && w <= 127; });
-  if (fit_bytes) block.groups = Grouping(limits, count, taps, weights).groups();
+  if (!strips && fit_bytes) block.groups = Grouping(limits, count, taps, weights).groups();
   simd::Int8Channels& channels = block.channels;
-  channels.wide = block.groups.empty();
+  channels.wide = !strips && block.groups.empty();
   channels.columns = count;
   channels.shift = static_cast<std::int8_t>(channels.wide ? 0 : limits.shift);
   channels.has_init = channels.shift != 0;
@@ -73,7 +76,8 @@ PackedBlock pack_block(const simd::Int8Routines& routines, const std::int16_t* w
   channels.groups = block.groups.data();
 
   std::int64_t header = bytes * static_cast<std::int64_t>(2 * sizeof(std::int32_t) + 4 * sizeof(float));
-  block.memory = Tensor(DType::kInt8, {header + pairs * bytes * (channels.wide ? 4 : 2)});
+  std::int64_t weight_bytes = strips ? 3 * bytes * 4 : pairs * bytes * (channels.wide ? 4 : 2);
+  block.memory = Tensor(DType::kInt8, {header + weight_bytes});
   std::int8_t* memory = block.memory.mutable_data<std::int8_t>().data();
   std::fill_n(memory, block.memory.size(), std::int8_t{0});
   auto* init = reinterpret_cast<std::int32_t*>(memory);
@@ -97,7 +101,9 @@ PackedBlock pack_block(const simd::Int8Routines& routines, const std::int16_t* w
       const std::int16_t weight = weights[c * taps + t];
       init[place] -= static_cast<std::uint8_t>(channels.shift) * weight;
       sums[place] += weight;
-      if (channels.wide)
+      if (strips)
+        memory[header + (t % 3 * bytes + place) * 4 + t / 3] = static_cast<std::int8_t>(weight);
+      else if (channels.wide)
         wide_weights[(t / 2 * bytes + place) * 2 + t % 2] = weight;
       else
         memory[header + (t / 2 * bytes + pair_place) * 2 + t % 2] = static_cast<std::int8_t>(weight);
@@ -121,15 +127,31 @@ std::shared_ptr<const Prepared> prepare(const PrepareArgs& args) {
   std::int64_t channels = weight.dim(0), taps = weight.dim(2) * weight.dim(3);
   Rescaling rescaling(args);
   const std::vector<std::int16_t> weights = weights_of(weight);
-  for (std::int64_t first = 0; first < channels; first += routines.features.bytes)
+  const std::int64_t bytes = routines.features.bytes;
+  const bool is_plain = channels == attr<std::int64_t>(args.node, "groups") &&
+                        weight.dtype() == DType::kInt8 && !args.value("x_zero");
+  if (is_plain && channels > 0 && 2 * channels <= bytes) {
+    packed->pixels = bytes / channels;
+    std::vector<std::int16_t> repeated;
+    for (std::int64_t i = 0; i < packed->pixels; ++i)
+      repeated.insert(repeated.end(), weights.begin(), weights.end());
+    packed->blocks.push_back(pack_block(routines, repeated.data(), packed->pixels * channels, taps, false,
+                                        lhs_range(args.node), rescaling.repeated(packed->pixels), 0));
+    return packed;
+  }
+  ops::Window window = ops::conv_window(args.node, kUnknown, kUnknown, weight.dim(2), weight.dim(3));
+  packed->strips = routines.features.strips && weight.dim(2) == 3 && weight.dim(3) == 3 &&
+                   window.x.dilation == 1 && window.x.stride <= 2 && is_plain;
+  for (std::int64_t first = 0; first < channels; first += bytes)
     packed->blocks.push_back(pack_block(routines, weights.data() + first * taps,
-                                        std::min<std::int64_t>(routines.features.bytes, channels - first),
-                                        taps, lhs_range(args.node), rescaling, first));
+                                        std::min<std::int64_t>(bytes, channels - first), taps, packed->strips,
+                                        lhs_range(args.node), rescaling, first));
   return packed;
 }
 
-// A few rows of outputs at a time, in some of the blocks of channels: their part of the image is copied, with
-// its padding and block by block, so that all taps are loads of whole aligned blocks.
+// A few rows of outputs at a time, in some of the blocks of channels. Strips read the image where it is. For
+// others their part of it is copied, with its padding and block by block, so that all taps are loads of whole
+// aligned blocks.
 class Depthwise {
  public:
   explicit Depthwise(const KernelArgs& args)
@@ -158,7 +180,7 @@ class Depthwise {
   }
 
   std::size_t scratch(const KernelArgs& args) const {
-    return static_cast<std::size_t>(args.pool.threads() * copy_bytes());
+    return packed_.strips ? 0 : static_cast<std::size_t>(args.pool.threads() * copy_bytes());
   }
 
   void run(const KernelArgs& args) const {
@@ -179,11 +201,12 @@ class Depthwise {
         starts.push_back(block.channels.init[c] - zero * block.sums[c]);
     std::int64_t per_image = ceil_div(window_.y.out, rows_);
     args.pool.parallel_for(groups_ * per_image * x_.dim(0), [&](std::int64_t task, int thread) {
-      auto* copy = reinterpret_cast<std::int8_t*>(args.scratch.data()) + thread * copy_bytes();
       std::int64_t chunk = task / groups_, image = chunk / per_image, y = chunk % per_image * rows_;
       std::int64_t rows = std::min(rows_, window_.y.out - y);
       std::int64_t channel = task % groups_ * blocks_ * block_;
       std::int64_t channels = std::min(blocks_ * block_, channels_ - channel);
+      if (packed_.strips) return run_strips(args, whole, image, y, y + rows, channel, channel + channels);
+      auto* copy = reinterpret_cast<std::int8_t*>(args.scratch.data()) + thread * copy_bytes();
       copy_rows(image, y * window_.y.stride - window_.y.before, input_rows(rows), channel, channels, zero,
                 copy);
       simd::Int8Plane plane = {.data = copy,
@@ -214,6 +237,31 @@ class Depthwise {
   std::int64_t copy_bytes() const { return blocks_ * input_rows(rows_) * width_ * block_ + repeated_bytes(); }
   // Of a row of the image with repeated channels, behind the copy; 8 bytes are written at a time.
   std::int64_t repeated_bytes() const { return repeat_ == 1 ? 0 : window_.x.in * channels_ + 8; }
+
+  // Outputs of rows [y, end_y) and channels [channel, end) of an image.
+  void run_strips(const KernelArgs& args, const simd::Int8Target& whole, std::int64_t image, std::int64_t y,
+                  std::int64_t end_y, std::int64_t channel, std::int64_t end) const {
+    static constexpr std::int8_t kZeros[64] = {};
+    const std::int8_t* x = x_.data<std::int8_t>().data() + image * window_.y.in * window_.x.in * channels_;
+    simd::Int8Strip strip = {.rows = {},
+                             .steps = {},
+                             .width = window_.x.in,
+                             .before = window_.x.before,
+                             .stride = window_.x.stride,
+                             .columns = window_.x.out};
+    for (; channel < end; channel += block_)
+      for (std::int64_t oy = y; oy < end_y; ++oy) {
+        for (std::int64_t ky = 0; ky < 3; ++ky) {
+          std::int64_t iy = oy * window_.y.stride - window_.y.before + ky * window_.y.dilation;
+          bool inside = iy >= 0 && iy < window_.y.in;
+          strip.rows[ky] = inside ? x + iy * window_.x.in * channels_ + channel : kZeros;
+          strip.steps[ky] = inside ? channels_ : 0;
+        }
+        std::int64_t at = (image * window_.y.out + oy) * window_.x.out * channels_ + channel;
+        args.simd->i8.depthwise_strip(
+            strip, packed_.blocks[static_cast<std::size_t>(channel / block_)].channels, advance(whole, at));
+      }
+  }
 
   // y gets each of the bytes of x `repeat_` times.
   void repeat(const std::int8_t* x, std::int64_t count, std::int8_t* y) const {
@@ -265,16 +313,141 @@ class Depthwise {
   std::int64_t rows_;             // of outputs in a task
 };
 
+// Few channels: a block is several pixels beside each other. Rows of the image are copied with their padding,
+// and where columns are skipped, those of each remainder one after the other: so the pixels of a tap for
+// outputs beside each other always lie beside each other.
+class NarrowDepthwise {
+ public:
+  explicit NarrowDepthwise(const KernelArgs& args)
+      : packed_(static_cast<const PackedDepthwise&>(*args.prepared)),
+        x_(*args.inputs[0]),
+        channels_(x_.dim(1)) {
+    const Tensor& weight = *args.input("weight");
+    window_ = ops::conv_window(args.node, x_.dim(2), x_.dim(3), weight.dim(2), weight.dim(3));
+    const ops::WindowAxis &wx = window_.x, &wy = window_.y;
+    std::int64_t reach = (wx.kernel - 1) * wx.dilation;
+    phase_ = (wx.out + reach / wx.stride + 1) * channels_;
+    row_ = wx.stride * phase_;
+    constexpr std::int64_t kBytes = 64 << 10;  // of the copy
+    std::int64_t out_rows = wy.out * x_.dim(0),
+                 rows = (kBytes / row_ - (wy.kernel - 1) * wy.dilation) / wy.stride;
+    rows_ = std::clamp<std::int64_t>(std::min(rows, ceil_div(out_rows, task_count(args.pool.threads()))), 1,
+                                     std::max<std::int64_t>(wy.out, 1));
+  }
+
+  std::size_t scratch(const KernelArgs& args) const {
+    return static_cast<std::size_t>(args.pool.threads() * copy_bytes(args));
+  }
+
+  void run(const KernelArgs& args) const {
+    const ops::WindowAxis &wx = window_.x, &wy = window_.y;
+    Epilogue epilogue = read_epilogue(args.node, args.input("out_scale"));
+    simd::Int8Target whole = int8_target(args, epilogue);
+    whole.stride = packed_.pixels * channels_;
+    std::vector<std::int64_t> offsets;
+    for (std::int64_t ky = 0; ky < wy.kernel; ++ky)
+      for (std::int64_t kx = 0; kx < wx.kernel; ++kx) {
+        std::int64_t x = kx * wx.dilation;
+        offsets.push_back(ky * wy.dilation * row_ + x % wx.stride * phase_ + x / wx.stride * channels_);
+      }
+    auto taps = static_cast<std::int64_t>(offsets.size());
+    if (taps % 2 != 0) offsets.push_back(offsets.back());
+    const simd::Int8Channels& all = packed_.blocks[0].channels;
+    simd::Int8Channels rest = all;  // of the pixels that don't fill a block
+    rest.columns = wx.out % packed_.pixels * channels_;
+    std::int64_t per_image = ceil_div(wy.out, rows_), blocks = wx.out / packed_.pixels;
+    args.pool.parallel_for(per_image * x_.dim(0), [&](std::int64_t task, int thread) {
+      auto* copy = reinterpret_cast<std::int8_t*>(args.scratch.data()) + thread * copy_bytes(args);
+      std::int64_t image = task / per_image, y = task % per_image * rows_, rows = std::min(rows_, wy.out - y);
+      copy_rows(image, y * wy.stride - wy.before, input_rows(rows), copy);
+      simd::Int8Plane plane = {.data = copy,
+                               .row = 0,
+                               .step = packed_.pixels * channels_,
+                               .offsets = offsets.data(),
+                               .taps = taps,
+                               .rows = 1,
+                               .columns = blocks};
+      for (std::int64_t r = 0; r < rows; ++r) {
+        std::int64_t at = (image * wy.out + y + r) * wx.out * channels_, done = blocks * plane.step;
+        plane.data = copy + r * wy.stride * row_;
+        plane.columns = blocks;
+        if (blocks > 0) args.simd->i8.depthwise(plane, all, advance(whole, at));
+        if (rest.columns == 0) continue;
+        plane.data += done;
+        plane.columns = 1;
+        args.simd->i8.depthwise(plane, rest, advance(whole, at + done));
+      }
+    });
+  }
+
+ private:
+  std::int64_t input_rows(std::int64_t rows) const {
+    return (rows - 1) * window_.y.stride + (window_.y.kernel - 1) * window_.y.dilation + 1;
+  }
+  // The last block may be read as a whole.
+  std::int64_t copy_bytes(const KernelArgs& args) const {
+    return ceil_div(input_rows(rows_) * row_, 64) * 64 + args.simd->i8.features.bytes;
+  }
+
+  // `rows` rows of an image from row `first` on, which may lie in the padding.
+  void copy_rows(std::int64_t image, std::int64_t first, std::int64_t rows, std::int8_t* to) const {
+    const ops::WindowAxis& wx = window_.x;
+    const std::int8_t* x = x_.data<std::int8_t>().data() + image * window_.y.in * wx.in * channels_;
+    for (std::int64_t y = first; y < first + rows; ++y, to += row_) {
+      std::memset(to, 0, static_cast<std::size_t>(row_));
+      if (y < 0 || y >= window_.y.in) continue;
+      const std::int8_t* from = x + y * wx.in * channels_;
+      for (std::int64_t phase = 0; phase < wx.stride; ++phase) {
+        // Pixel i of the phase is column i * stride + phase - before of the image.
+        std::int64_t begin = std::max<std::int64_t>(ceil_div(wx.before - phase, wx.stride), 0);
+        std::int64_t end = std::min(ceil_div(wx.in + wx.before - phase, wx.stride), phase_ / channels_);
+        if (end <= begin) continue;
+        copy_pixels(from + (begin * wx.stride + phase - wx.before) * channels_, wx.stride * channels_,
+                    end - begin, to + phase * phase_ + begin * channels_);
+      }
+    }
+  }
+
+  void copy_pixels(const std::int8_t* from, std::int64_t step, std::int64_t count, std::int8_t* to) const {
+    if (step == channels_) {
+      std::memcpy(to, from, static_cast<std::size_t>(count * channels_));
+    } else if (channels_ % 8 == 0) {
+      for (std::int64_t i = 0; i < count; ++i, from += step, to += channels_)
+        for (std::int64_t c = 0; c < channels_; c += 8) std::memcpy(to + c, from + c, 8);
+    } else {
+      for (std::int64_t i = 0; i < count; ++i, from += step, to += channels_)
+        for (std::int64_t c = 0; c < channels_; ++c) to[c] = from[c];
+    }
+  }
+
+  const PackedDepthwise& packed_;
+  const Tensor& x_;
+  std::int64_t channels_;
+  ops::Window window_;
+  std::int64_t phase_, row_;  // bytes of the columns of a remainder, and of a row of the copy
+  std::int64_t rows_;         // of outputs in a task
+};
+
+bool is_narrow(const KernelArgs& args) {
+  return static_cast<const PackedDepthwise&>(*args.prepared).pixels > 1;
+}
+
 }  // namespace
 
 Implementation int8_depthwise() {
   return {.op = "qconv2d",
           .name = "int8 depthwise",
           .layout = LayoutNeed::kChannelsLast,
-          .run = [](const KernelArgs& args) { Depthwise(args).run(args); },
+          .run =
+              [](const KernelArgs& args) {
+                is_narrow(args) ? NarrowDepthwise(args).run(args) : Depthwise(args).run(args);
+              },
           .fits = fits,
           .prepare = prepare,
-          .scratch = [](const KernelArgs& args) { return Depthwise(args).scratch(args); },
+          .scratch =
+              [](const KernelArgs& args) {
+                return is_narrow(args) ? NarrowDepthwise(args).scratch(args) : Depthwise(args).scratch(args);
+              },
           .in_place = kResidual,
           .drops_constants = true};
 }

@@ -209,6 +209,19 @@ std::int8_t lhs_zero(const KernelArgs& args) {
 Rescaling::Rescaling(const PrepareArgs& args)
     : multiplier(args.constant("multiplier").aligned()), bias(args.constant("bias").aligned()) {}
 
+Rescaling Rescaling::repeated(std::int64_t times) const {
+  Rescaling result = *this;
+  for (Tensor* tensor : {&result.multiplier, &result.bias}) {
+    const bool one_for_all = tensor == &result.multiplier && tensor->size() == 1;
+    if (tensor->empty() || one_for_all) continue;
+    Tensor copies(DType::kFloat32, {tensor->size() * times});
+    for (std::int64_t i = 0; i < times; ++i)
+      std::ranges::copy(tensor->data<float>(), copies.mutable_data<float>().data() + i * tensor->size());
+    *tensor = copies;
+  }
+  return result;
+}
+
 bool can_pack(const PrepareArgs& args) {
   return args.is_constant("weight") && args.is_constant("multiplier") &&
          (!args.value("bias") || args.is_constant("bias")) && !args.is_constant("x") &&

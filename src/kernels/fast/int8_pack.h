@@ -57,6 +57,8 @@ struct WeightColumns {
 // What a column's sums are rescaled with.
 struct Rescaling {
   explicit Rescaling(const PrepareArgs& args);  // inputs 2 and 3 of an integer convolution or product
+  // Of so many copies of the columns, one after the other.
+  Rescaling repeated(std::int64_t times) const;
 
   Tensor multiplier;  // one for all, or one per column
   Tensor bias;        // empty: none

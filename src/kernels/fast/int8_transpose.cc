@@ -3,7 +3,8 @@
 
 // qconv2d_transpose. Input i adds to the output at i*stride - before + k*dilation. Outputs that leave the
 // same remainder of position + before modulo the stride are reached by the same taps: for them the op is a
-// product, whose rows gather the pixels that reach an output.
+// product, whose rows gather the pixels that reach an output. Where the taps of a row reach one output each,
+// as the stride is the kernel's width, one product makes them all: they lie side by side.
 namespace octet::fast {
 namespace {
 
@@ -37,6 +38,35 @@ bool fits(const PrepareArgs& args) {
   return can_pack(args) && strides.size() == 2 && strides[0] * strides[1] <= kMaxParts;
 }
 
+// Whether each input makes as many outputs beside each other as there are taps in a row, of its own.
+bool taps_lie_side_by_side(const Node& node, const ops::WindowAxis& x, std::int64_t groups) {
+  auto extra = attr<std::vector<std::int64_t>>(node, "output_padding");
+  return groups == 1 && x.kernel == x.stride && x.kernel > 1 && x.dilation == 1 && x.before == 0 &&
+         x.after == 0 && attr<std::vector<std::int64_t>>(node, "output_size").empty() &&
+         (extra.empty() || extra[1] == 0) && attr<std::string>(node, "auto_pad") == "explicit";
+}
+
+// The product of a row of taps that lie side by side: a column for each of them and each output channel.
+void pack_row(const PrepareArgs& args, const Tensor& weight, const std::vector<std::int16_t>& weights,
+              Part& part) {
+  std::int64_t channels = weight.dim(0), outputs = weight.dim(1), kernel_w = weight.dim(3);
+  LhsLayout& form = part.product.form;
+  form.segments = static_cast<std::int64_t>(part.y.size());
+  form.length = channels;
+  std::int64_t depth = form.segments * channels;
+  for (std::int64_t i = 0; i < depth; ++i) form.offsets.push_back(i);
+  std::vector<std::int16_t> columns;
+  for (std::int64_t kx = 0; kx < kernel_w; ++kx)
+    for (std::int64_t o = 0; o < outputs; ++o)
+      for (Tap y : part.y)
+        for (std::int64_t c = 0; c < channels; ++c)
+          columns.push_back(
+              weights[static_cast<std::size_t>(((c * outputs + o) * weight.dim(2) + y.k) * kernel_w + kx)]);
+  pack_panels(args.simd->i8.features, {columns.data(), depth, kernel_w * outputs}, lhs_range(args.node),
+              Rescaling(args).repeated(kernel_w), 0, 0, part.product);
+  form.offsets = {};
+}
+
 std::shared_ptr<const Prepared> prepare(const PrepareArgs& args) {
   auto packed = std::make_shared<PackedTranspose>();
   Tensor weight = args.constant("weight");
@@ -45,6 +75,13 @@ std::shared_ptr<const Prepared> prepare(const PrepareArgs& args) {
   ops::Window window = ops::conv_transpose_window(args.node, kUnknown, kUnknown, weight.dim(2), kernel_w);
   packed->packing.copied = channels % 4 != 0;
   const std::vector<std::int16_t> weights = weights_of(weight);
+  if (taps_lie_side_by_side(args.node, window.x, groups)) {
+    for (std::int64_t ry = 0; ry < window.y.stride; ++ry) {
+      Part& part = packed->parts.emplace_back(Part{ry, 0, taps_of(window.y, ry), {{0, 0}}, {}});
+      pack_row(args, weight, weights, part);
+    }
+    return packed;
+  }
   Rescaling rescaling(args);
   for (std::int64_t ry = 0; ry < window.y.stride; ++ry)
     for (std::int64_t rx = 0; rx < window.x.stride; ++rx) {

@@ -26,6 +26,7 @@ struct Int8Features {
   bool opposed;  // kOpposed is there; without, kPairs is exact for all but pairs of two weights of -128
   int bytes;     // channels in a block of a depthwise convolution
   bool unsigned_pairs;  // kPairs wants a left side of 0..255: `shift` is added to it first
+  bool strips = false;  // depthwise_strip is there
 };
 
 // The left side: a row of the product is `segments` runs of `units` times 4 bytes each.
@@ -95,12 +96,25 @@ struct Int8Plane {
   std::int64_t rows, columns;  // of outputs
 };
 
+// A row of outputs of a depthwise convolution with 3 x 3 taps, side by side, that are read where they are.
+struct Int8Strip {
+  // The first pixel of each of the three rows, and bytes from one to the next. A row of padding is one pixel
+  // of zeros, and 0.
+  const std::int8_t* rows[3];
+  std::int64_t steps[3];
+  std::int64_t width, before;    // pixels in a row, and of padding in front of it
+  std::int64_t stride, columns;  // 1 or 2; of outputs
+};
+
 // Convolutions and products of int8.
 struct Int8Routines {
   Int8Features features;
   void (*multiply)(const Int8Rows& rows, const Int8Panel& panel, const Int8Target& target);
   // Output (y, x) is row y * plane.columns + x of the target.
   void (*depthwise)(const Int8Plane& plane, const Int8Channels& channels, const Int8Target& target);
+  // Output x is row x of the target. The weights of the channels are [column of taps][sum_place][4]: the
+  // three from above, and 0. Null: not on this instruction set.
+  void (*depthwise_strip)(const Int8Strip& strip, const Int8Channels& channels, const Int8Target& target);
   // Where a channel of a block lies among its sums and among the weights of a pair.
   std::int64_t (*sum_place)(std::int64_t channel);
   std::int64_t (*weight_place)(std::int64_t channel);

@@ -6,9 +6,9 @@
 namespace octet::simd::OCTET_SIMD {
 namespace {
 
-// The most frequent epilogue, in the fewest instructions: an int8 output, and no activation function but a
-// clamp. As the quantizer is monotone, the bounds of the clamp are quantized once and the values are clamped
-// behind it.
+// The most frequent epilogue, in the fewest instructions: an int8 output, integers or nothing to be added,
+// and no activation function but a clamp. As the quantizer is monotone, the bounds of the clamp are quantized
+// once and the values are clamped behind it.
 struct ByteClamp {
   bool possible = false;       // to do this epilogue so
   float factor = 0, high = 0;  // what is multiplied with or divided by, and the upper bound then
@@ -20,8 +20,8 @@ struct ByteClamp {
     const Epilogue& epilogue = *target.epilogue;
     const Quantizer& q = epilogue.quantizer;
     bool clamps = epilogue.form == Epilogue::Form::kClamp;
-    possible = target.integers && !target.floats && !target.residual && !target.residual_integers &&
-               !q.away && (clamps || epilogue.form == Epilogue::Form::kNone);
+    possible = target.integers && !target.floats && !target.residual && !q.away &&
+               (clamps || epilogue.form == Epilogue::Form::kNone);
     if (!possible) return;
     by_step = q.by_step;
     factor = by_step ? q.step : q.multiplier;
@@ -119,14 +119,14 @@ template <int kVectors>
   std::int8_t* to = target.integers;
   std::int64_t stride = target.stride;
   const ByteClamp clamp(target);
-  if (clamp.possible)
+  const float* residual = target.residual;
+  const std::int8_t* residual_integers = target.residual_integers;
+  const Floats step = all(target.residual_step);
+  if (clamp.possible && !residual_integers)
     return with_clamp(clamp, [&](auto clamped) {
       finish_rows<kVectors>(sums, width, rows, multipliers, biases, to, stride, clamp.low,
                             [=](Floats x, std::int64_t) { return clamped(x); });
     });
-  const float* residual = target.residual;
-  const std::int8_t* residual_integers = target.residual_integers;
-  const Floats step = all(target.residual_step);
   float* floats = target.floats;
   with_activation(*target.epilogue, [&](auto activation) {
     with_rounding(target.epilogue->quantizer, [&](auto quantize) {
@@ -170,21 +170,49 @@ inline void finish_rest(const std::int32_t* sums, std::int64_t width, std::int64
   if (target.integers) copy(target.integers, target.stride, integers, kLanes);
 }
 
+// The same target, `elements` further on.
+inline Int8Target moved(Int8Target target, std::int64_t elements) {
+  if (target.residual) target.residual += elements;
+  if (target.residual_integers) target.residual_integers += elements;
+  if (target.floats) target.floats += elements;
+  if (target.integers) target.integers += elements;
+  return target;
+}
+
+// Whether rows of so few columns lie side by side that several fill a vector.
+inline bool is_narrow(std::int64_t columns, const Int8Target& target) {
+  return columns < kLanes && kLanes % columns == 0 && target.stride == columns;
+}
+
+// The same for such rows: they become rows of whole vectors, and a rest.
+inline void finish_narrow(const std::int32_t* sums, std::int64_t width, std::int64_t rows,
+                          const float* multipliers, const float* biases, std::int64_t columns,
+                          Int8Target target) {
+  alignas(64) std::int32_t dense[kBlockRows * kLanes / 2];
+  alignas(64) float multiplier[kLanes], bias[kLanes];
+  for (std::int64_t i = 0; i < kLanes; ++i) {
+    multiplier[i] = multipliers[i % columns];
+    bias[i] = biases[i % columns];
+  }
+  for (std::int64_t r = 0; r < rows; ++r)
+    for (std::int64_t c = 0; c < columns; ++c) dense[r * columns + c] = sums[r * width + c];
+  std::int64_t whole = rows * columns / kLanes, rest = rows * columns % kLanes;
+  target.stride = kLanes;
+  finish_whole<1>(dense, kLanes, whole, multiplier, bias, target);
+  if (rest == 0) return;
+  const std::int64_t done = whole * kLanes;
+  finish_rest(dense + done, kLanes, 1, multiplier, bias, rest, moved(target, done));
+}
+
 // The same for the first `columns` of kVectors vectors of channels and at most kBlockRows rows, which are
 // rows of the target from `first` on.
 template <int kVectors>
 void finish(const std::int32_t* sums, std::int64_t rows, const float* multipliers, const float* biases,
             std::int64_t columns, const Int8Target& target, std::int64_t first) {
   constexpr std::int64_t kWidth = kVectors * kLanes;
-  auto part = [&](std::int64_t channel) {
-    Int8Target moved = target;
-    std::int64_t at = first * target.stride + channel;
-    if (moved.residual) moved.residual += at;
-    if (moved.residual_integers) moved.residual_integers += at;
-    if (moved.floats) moved.floats += at;
-    if (moved.integers) moved.integers += at;
-    return moved;
-  };
+  auto part = [&](std::int64_t channel) { return moved(target, first * target.stride + channel); };
+  if (is_narrow(columns, target))
+    return finish_narrow(sums, kWidth, rows, multipliers, biases, columns, part(0));
   std::int64_t vectors = columns / kLanes, whole = vectors * kLanes;
   if (vectors == kVectors) return finish_whole<kVectors>(sums, kWidth, rows, multipliers, biases, part(0));
   if (vectors == 1) finish_whole<1>(sums, kWidth, rows, multipliers, biases, part(0));

@@ -4,11 +4,85 @@
 namespace octet::simd::OCTET_SIMD {
 namespace {
 
-// Sums of `count` rows, a multiple of kRows, from `first` on with kVectors vectors of channels.
-template <class Kind, int kRows, int kVectors>
+// What becomes of the sums of a tile, from row `row` on.
+
+// They wait in memory for the rest of the epilogue.
+template <int kVectors>
+struct StoreSums {
+  template <int kRows>
+  [[gnu::always_inline]] void operator()(Ints (&acc)[kRows][kVectors], std::int64_t row) const {
+    std::int32_t* to = sums + (row - first) * kVectors * kLanes;
+#pragma GCC unroll 16
+    for (int r = 0; r < kRows; ++r)
+#pragma GCC unroll 16
+      for (int v = 0; v < kVectors; ++v, to += kLanes) store(to, acc[r][v]);
+  }
+  std::int32_t* sums;
+  std::int64_t first;
+};
+
+// They become bytes before they leave the registers.
+template <int kVectors, bool kResidual>
+class StoreBytes {
+ public:
+  StoreBytes(const ByteClamp& clamp, const Int8Panel& panel, const Int8Target& target)
+      : clamped_(clamp),
+        low_(clamp.low),
+        multiplier_(panel.multiplier),
+        bias_(panel.bias),
+        columns_(panel.columns),
+        step_(all(target.residual_step)),
+        residual_(target.residual_integers),
+        to_(target.integers),
+        stride_(target.stride) {}
+
+  template <int kRows>
+  [[gnu::always_inline]] void operator()(Ints (&acc)[kRows][kVectors], std::int64_t row) const {
+    constexpr std::int64_t kWidth = kVectors * kLanes;
+#pragma GCC unroll 16
+    for (int v = 0; v < kVectors; ++v) {
+      const Floats multiplier = load(multiplier_ + v * kLanes), bias = load(bias_ + v * kLanes);
+      const std::int64_t count = columns_ - v * kLanes;
+#pragma GCC unroll 16
+      for (int r = 0; r < kRows; ++r) {
+        Floats x = fma(to_floats(acc[r][v]), multiplier, bias);
+        if constexpr (kResidual) {
+          const std::int8_t* from = residual_ + (row + r) * stride_ + v * kLanes;
+          x = add(x, mul(to_floats(count >= kLanes ? load_int8(from) : load_int8_first(from, count)), step_));
+        }
+        acc[r][v] = clamped_(x);
+      }
+    }
+    std::int8_t* to = to_ + row * stride_;
+    if (columns_ == kWidth) {
+#pragma GCC unroll 16
+      for (int r = 0; r < kRows; ++r, to += stride_) store_bytes<kVectors>(to, acc[r], low_);
+      return;
+    }
+    for (int r = 0; r < kRows; ++r, to += stride_) {
+      std::int8_t bytes[kWidth < 8 ? 8 : kWidth];  // copied 8 at a time
+      store_bytes<kVectors>(bytes, acc[r], low_);
+      copy_bytes(to, bytes, columns_);
+    }
+  }
+
+ private:
+  ClampedInts clamped_;
+  std::int8_t low_;
+  const float *multiplier_, *bias_;
+  std::int64_t columns_;
+  Floats step_;
+  const std::int8_t* residual_;
+  std::int8_t* to_;
+  std::int64_t stride_;
+};
+
+// The sums of `count` rows, a multiple of kRows, from `first` on with kVectors vectors of channels.
+template <class Kind, int kRows, int kVectors, class Put>
 void tiles(const Int8Rows& given_rows, const Int8Panel& given_panel, std::int64_t first, std::int64_t count,
-           std::int32_t* sums) {
-  const Int8Rows rows = given_rows;  // copies, which no store of a sum can change
+           const Put& given_put) {
+  const Put put = given_put;  // copies, which no store of a result can change
+  const Int8Rows rows = given_rows;
   const Int8Panel panel = given_panel;
   constexpr std::int64_t kVector = Kind::kVectorBytes, kUnit = kVectors * kVector;
   const Kind kind(panel.shift);
@@ -48,35 +122,48 @@ void tiles(const Int8Rows& given_rows, const Int8Panel& given_panel, std::int64_
       for (; u < rows.units; ++u) add_unit(u);
       for (std::int32_t count = *again++; count > 0; --count) add_unit(*again++);
     }
-#pragma GCC unroll 16
-    for (int r = 0; r < kRows; ++r)
-#pragma GCC unroll 16
-      for (int v = 0; v < kVectors; ++v, sums += kLanes) store(sums, acc[r][v]);
+    put(acc, first);
   }
 }
 
 // The same for 1 <= count <= kRows.
-template <class Kind, int kRows, int kVectors>
+template <class Kind, int kRows, int kVectors, class Put>
 void last_tile(const Int8Rows& rows, const Int8Panel& panel, std::int64_t first, std::int64_t count,
-               std::int32_t* sums) {
+               const Put& put) {
   if constexpr (kRows > 1)
-    if (count < kRows) return last_tile<Kind, kRows - 1, kVectors>(rows, panel, first, count, sums);
-  tiles<Kind, kRows, kVectors>(rows, panel, first, kRows, sums);
+    if (count < kRows) return last_tile<Kind, kRows - 1, kVectors>(rows, panel, first, count, put);
+  tiles<Kind, kRows, kVectors>(rows, panel, first, kRows, put);
+}
+
+// The same for the rows from `first` on, of any number, with every epilogue.
+template <class Kind, int kVectors>
+void multiply_and_finish(const Int8Rows& rows, const Int8Panel& panel, const Int8Target& target,
+                         std::int64_t first) {
+  constexpr std::int64_t kRows = Kind::rows(kVectors), kBlock = kBlockRows / kRows * kRows;
+  alignas(64) std::int32_t sums[kBlock * kVectors * kLanes];
+  for (; first < rows.rows; first += kBlock) {
+    std::int64_t count = rows.rows - first < kBlock ? rows.rows - first : kBlock;
+    std::int64_t whole = count / kRows * kRows;
+    const StoreSums<kVectors> put{sums, first};
+    tiles<Kind, kRows, kVectors>(rows, panel, first, whole, put);
+    if (whole < count) last_tile<Kind, kRows, kVectors>(rows, panel, first + whole, count - whole, put);
+    finish<kVectors>(sums, count, panel.multiplier, panel.bias, panel.columns, target, first);
+  }
 }
 
 template <class Kind, int kVectors>
 void multiply_panel(const Int8Rows& rows, const Int8Panel& panel, const Int8Target& target) {
-  constexpr std::int64_t kRows = Kind::rows(kVectors), kBlock = kBlockRows / kRows * kRows;
-  constexpr std::int64_t kWidth = kVectors * kLanes;
-  alignas(64) std::int32_t sums[kBlock * kWidth];
-  for (std::int64_t first = 0; first < rows.rows; first += kBlock) {
-    std::int64_t count = rows.rows - first < kBlock ? rows.rows - first : kBlock;
-    std::int64_t whole = count / kRows * kRows;
-    tiles<Kind, kRows, kVectors>(rows, panel, first, whole, sums);
-    if (whole < count)
-      last_tile<Kind, kRows, kVectors>(rows, panel, first + whole, count - whole, sums + whole * kWidth);
-    finish<kVectors>(sums, count, panel.multiplier, panel.bias, panel.columns, target, first);
+  constexpr std::int64_t kRows = Kind::rows(kVectors);
+  std::int64_t done = 0;
+  if (const ByteClamp clamp(target); clamp.possible && !clamp.by_step && !is_narrow(panel.columns, target)) {
+    done = rows.rows / kRows * kRows;
+    auto run = [&]<bool kResidual>() {
+      tiles<Kind, kRows, kVectors>(rows, panel, 0, done,
+                                   StoreBytes<kVectors, kResidual>(clamp, panel, target));
+    };
+    target.residual_integers ? run.template operator()<true>() : run.template operator()<false>();
   }
+  multiply_and_finish<Kind, kVectors>(rows, panel, target, done);
 }
 
 template <class Kind>

@@ -81,6 +81,14 @@ const std::vector<Layer>& layers() {
       {{1, 7, 6, 5}, {9, 7, 1, 1}},
       {{1, 1, 1, 1}, {1, 1, 1, 1}},
       {{1, 33, 5, 5}, {61, 33, 1, 1}, {{"strides", Ints{2, 2}}}},
+      // wide ones, whole and not
+      {{1, 16, 7, 7}, {64, 16, 1, 1}},
+      {{1, 24, 5, 7}, {144, 24, 1, 1}},
+      {{1, 20, 9, 3}, {250, 20, 1, 1}},
+      // so few columns that several rows fill a vector
+      {{1, 12, 9, 9}, {1, 12, 1, 1}},
+      {{2, 24, 11, 13}, {2, 24, 1, 1}},
+      {{1, 8, 10, 10}, {4, 8, 3, 3}, {{"paddings", Ints{1, 1, 1, 1}}}},
       // larger kernels
       {{1, 8, 9, 11}, {12, 8, 3, 3}, {{"paddings", Ints{1, 1, 1, 1}}}},
       {{2, 16, 8, 7}, {24, 16, 3, 3}, {{"paddings", Ints{1, 0, 2, 1}}, {"strides", Ints{2, 1}}}},
@@ -118,6 +126,18 @@ TEST(FastQConv2d, Depthwise) {
     for (std::int64_t kernel : {3, 5})
       for (std::int64_t stride : {1, 2}) list.push_back(depthwise(channels, kernel, 9, 7, stride));
   list.push_back(depthwise(40, 3, 20, 30, 1, 2));
+  // 3 x 3 with paddings of its own on each side, beyond the image, and rows that are far apart
+  for (std::int64_t channels : {20, 64, 100}) {
+    list.push_back({{2, channels, 6, 9},
+                    {channels, 1, 3, 3},
+                    {{"groups", channels}, {"strides", Ints{1, 2}}, {"paddings", Ints{0, 2, 1, 0}}}});
+    list.push_back({{1, channels, 4, 1},
+                    {channels, 1, 3, 3},
+                    {{"groups", channels}, {"strides", Ints{2, 1}}, {"paddings", Ints{4, 3, 5, 4}}}});
+    list.push_back({{1, channels, 9, 7},
+                    {channels, 1, 3, 3},
+                    {{"groups", channels}, {"dilations", Ints{3, 1}}, {"paddings", Ints{3, 3, 1, 1}}}});
+  }
   list.push_back(depthwise(17, 1, 5, 4, 1, 3));
   list.push_back(depthwise(20, 7, 10, 11, 2));
   list.push_back({{1, 12, 9, 9},
@@ -278,6 +298,12 @@ TEST(FastQConv2dTranspose, GivesTheIntegersOfTheReference) {
       {{1, 4, 6, 5}, {4, 8, 3, 3}, {{"dilations", Ints{2, 3}}, {"paddings", Ints{0, 1, 2, 0}}}},
       {{1, 4, 5, 5}, {4, 7, 3, 2}, {{"dilations", Ints{3, 2}}, {"strides", Ints{2, 3}}}},
       {{1, 12, 4, 4}, {12, 5, 2, 2}, {{"strides", Ints{2, 2}}, {"groups", Groups{3}}}},
+      // outputs of a tap each
+      {{1, 24, 9, 20}, {24, 1, 2, 2}, {{"strides", Ints{2, 2}}}},
+      {{2, 9, 5, 6}, {9, 24, 2, 2}, {{"strides", Ints{2, 2}}}},
+      {{1, 8, 6, 5}, {8, 2, 4, 3}, {{"strides", Ints{2, 3}}, {"paddings", Ints{1, 1, 0, 0}}}},
+      {{1, 8, 3, 5}, {8, 6, 2, 2}, {{"strides", Ints{2, 2}}, {"output_padding", Ints{1, 1}}}},
+      {{1, 8, 3, 5}, {8, 6, 2, 2}, {{"strides", Ints{2, 2}}, {"paddings", Ints{0, 0, 1, 0}}}},
       {{1, 6, 3, 3}, {6, 2, 3, 3}, {{"strides", Ints{2, 1}}, {"groups", Groups{6}}}},
       {{1, 8, 1, 1}, {8, 8, 1, 1}, {}},
       {{1, 3, 4, 60}, {3, 4, 1, 1}, {{"strides", Ints{9, 9}}}},

@@ -15,7 +15,7 @@ inline void with_kind(const Int8Panel&, const Use& use) {
   use.template operator()<Dot>();
 }
 
-constexpr Int8Features kFeatures = features_of_x86(true);
+constexpr Int8Features kFeatures = features_of_x86(true, kStrips);
 
 }  // namespace
 }  // namespace octet::simd::OCTET_SIMD

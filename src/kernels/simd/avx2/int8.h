@@ -22,13 +22,14 @@ struct UnsignedBytes {
   Ints shift;
 };
 
-constexpr Int8Features features_of_x86(bool has_dot) {
+constexpr Int8Features features_of_x86(bool has_dot, bool has_strips = false) {
   return {.lanes = kLanes,
           .dot = has_dot,
           .pairs2 = true,
           .opposed = true,
           .bytes = 4 * kLanes,
-          .unsigned_pairs = true};
+          .unsigned_pairs = true,
+          .strips = has_strips};
 }
 
 // Depthwise convolution: bytes of two taps are interleaved, so that one instruction makes the products of

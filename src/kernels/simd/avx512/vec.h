@@ -144,6 +144,14 @@ inline Floats square_root(Floats a) {
 inline Ints load_bytes(const std::int8_t* p) {
   return _mm512_loadu_si512(p);
 }
+// The first `count` bytes, 0 <= count < 64; the others are those of `rest`, and their memory is not touched.
+inline Ints load_bytes_first(const std::int8_t* p, std::int64_t count, Ints rest) {
+  return _mm512_mask_loadu_epi8(rest, (__mmask64{1} << count) - 1, p);
+}
+inline void copy_bytes(std::int8_t* to, const std::int8_t* from, std::int64_t count) {
+  __mmask64 mask = (__mmask64{1} << count) - 1;
+  _mm512_mask_storeu_epi8(to, mask, _mm512_maskz_loadu_epi8(mask, from));
+}
 inline Ints all_bytes(std::int8_t x) {
   return _mm512_set1_epi8(x);
 }
@@ -184,9 +192,17 @@ inline Ints round_to_ints(Floats v) {
 // The integers of kVectors vectors, of -128 .. 127, to int8, none of them below `low`.
 template <int kVectors>
 inline void store_bytes(std::int8_t* p, const Ints (&v)[kVectors], std::int8_t low) {
-  for (int i = 0; i < kVectors; ++i)
-    _mm_storeu_si128(reinterpret_cast<__m128i*>(p + i * kLanes),
-                     _mm_max_epi8(_mm512_cvtsepi32_epi8(v[i]), _mm_set1_epi8(low)));
+  auto* to = reinterpret_cast<__m128i*>(p);
+  if constexpr (kVectors == 1)
+    return _mm_storeu_si128(to, _mm_max_epi8(_mm512_cvtsepi32_epi8(v[0]), _mm_set1_epi8(low)));
+  Ints words = _mm512_packs_epi32(v[0], v[kVectors > 1 ? 1 : 0]), more = words;
+  if constexpr (kVectors > 2) more = _mm512_packs_epi32(v[2], v[kVectors > 3 ? 3 : 2]);
+  Ints order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+  Ints bytes = _mm512_max_epi8(_mm512_packs_epi16(words, more), all_bytes(low));
+  bytes = _mm512_permutexvar_epi32(order, bytes);
+  if constexpr (kVectors == 4) return _mm512_storeu_si512(p, bytes);
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), _mm512_castsi512_si256(bytes));
+  if constexpr (kVectors == 3) _mm_storeu_si128(to + 2, _mm512_extracti32x4_epi32(bytes, 2));
 }
 // The same for sums of a depthwise convolution, which lie as avx2/int8.h says.
 inline void store_block(std::int8_t* to, const Ints (&v)[4], std::int8_t low) {

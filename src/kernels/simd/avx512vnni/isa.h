@@ -15,6 +15,8 @@ inline Ints dot(Ints sum, Ints a, Ints w) {
   return _mm512_dpbusd_epi32(sum, a, w);
 }
 
+constexpr bool kStrips = true;  // 32 registers hold their columns and weights
+
 }  // namespace
 }  // namespace octet::simd::OCTET_SIMD
 

@@ -8,10 +8,14 @@
 namespace octet::simd::OCTET_SIMD {
 namespace {
 
+using scalar::copy_bytes;
+
 // Adds the products of four bytes each.
 inline Ints dot(Ints sum, Ints a, Ints w) {
   return _mm256_dpbusd_avx_epi32(sum, a, w);
 }
+
+constexpr bool kStrips = false;
 
 }  // namespace
 }  // namespace octet::simd::OCTET_SIMD

@@ -7,6 +7,7 @@ namespace octet::simd::OCTET_SIMD {
 namespace {
 
 using scalar::arg_max_row;
+using scalar::copy_bytes;
 using scalar::interleave_three;
 using scalar::lookup;
 using scalar::store_int8;

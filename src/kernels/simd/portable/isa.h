@@ -9,6 +9,7 @@ namespace {
 
 using scalar::arg_max_row;
 using scalar::Block;
+using scalar::copy_bytes;
 using scalar::interleave_three;
 using scalar::lookup;
 using scalar::store_int8;
