@@ -14,6 +14,12 @@
 #include "base/unfinished.h"
 #include "cli/command.h"
 #include "cli/output.h"
+#include "data/transform.h"
+#include "formats/format.h"
+#include "formats/onnx/reader.h"
+#include "formats/paddle3/op_map.h"
+#include "graph/activation.h"
+#include "graph/op_table.h"
 #include "octet/version.h"
 
 namespace octet::cli {
@@ -206,6 +212,12 @@ int exit_code_of(const std::function<int()>& work, const std::function<void(cons
     report(std::string("internal error: ") + error.what());
     return kOurMistake;
   }
+}
+
+bool make_tables() {
+  return !op_table().empty() && !transform_table().empty() && !activation_table().empty() &&
+         !formats().empty() && !is_op_type("") && !onnx::read_table().empty() && !commands().empty() &&
+         !paddle3::row_to_read("");
 }
 
 void start_program() {
