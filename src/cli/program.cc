@@ -16,8 +16,6 @@
 #include "cli/output.h"
 #include "data/transform.h"
 #include "formats/format.h"
-#include "formats/onnx/reader.h"
-#include "formats/paddle3/op_map.h"
 #include "graph/activation.h"
 #include "graph/op_table.h"
 #include "octet/version.h"
@@ -216,8 +214,7 @@ int exit_code_of(const std::function<int()>& work, const std::function<void(cons
 
 bool make_tables() {
   return !op_table().empty() && !transform_table().empty() && !activation_table().empty() &&
-         !formats().empty() && !is_op_type("") && !onnx::read_table().empty() && !commands().empty() &&
-         !paddle3::row_to_read("");
+         !is_op_type("");  // which looks into those of the formats
 }
 
 void start_program() {
