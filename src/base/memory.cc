@@ -39,8 +39,9 @@ std::size_t memory_limit() {
 }
 
 void fail_for_memory(const std::string& what) {
-  if (limit == 0) fail("out of memory: {}", what);
-  fail("out of memory: {}, and all together may take {}", what, size_text(limit));
+  const std::size_t most = limit;
+  throw OutOfMemory("out of memory: " + what +
+                    (most == 0 ? "" : fmt::format(", and all together may take {}", size_text(most))));
 }
 
 std::string size_text(std::size_t bytes) {

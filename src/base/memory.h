@@ -3,6 +3,8 @@
 #include <new>
 #include <string>
 
+#include "octet/error.h"
+
 // A limit on the memory of this process, and errors that name what there was no memory for.
 namespace octet {
 
@@ -12,7 +14,11 @@ namespace octet {
 void limit_memory(std::size_t bytes);
 std::size_t memory_limit();  // 0: there is none
 
-// Throws an Error: "out of memory: {what}", and what the limit is.
+struct OutOfMemory : Error {
+  using Error::Error;
+};
+
+// Throws it: "out of memory: {what}", and what the limit is.
 [[noreturn]] void fail_for_memory(const std::string& what);
 
 // What `work` gives; when there is no memory for it, an Error with the text that `what` gives.
@@ -22,6 +28,8 @@ auto with_memory(const What& what, const Work& work) {
     return work();
   } catch (const std::bad_alloc&) {
     fail_for_memory(what());
+  } catch (const OutOfMemory& error) {
+    throw OutOfMemory(what() + (": " + std::string(error.what())));
   }
 }
 

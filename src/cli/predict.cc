@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/memory.h"
 #include "base/progress.h"
 #include "base/threads.h"
 #include "cli/command.h"
@@ -105,6 +106,8 @@ class Prediction {
 
   static Image load(const Picture& picture) try {
     return load_image(picture.path);
+  } catch (const OutOfMemory&) {
+    throw;
   } catch (const Error& error) {
     throw BrokenPicture{error.what()};
   }

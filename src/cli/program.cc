@@ -14,6 +14,10 @@
 #include "base/unfinished.h"
 #include "cli/command.h"
 #include "cli/output.h"
+#include "data/transform.h"
+#include "formats/format.h"
+#include "graph/activation.h"
+#include "graph/op_table.h"
 #include "octet/version.h"
 
 namespace octet::cli {
@@ -206,6 +210,11 @@ int exit_code_of(const std::function<int()>& work, const std::function<void(cons
     report(std::string("internal error: ") + error.what());
     return kOurMistake;
   }
+}
+
+bool make_tables() {
+  return !op_table().empty() && !transform_table().empty() && !activation_table().empty() &&
+         !is_op_type("");  // which looks into those of the formats
 }
 
 void start_program() {

@@ -8,6 +8,10 @@
 
 namespace octet::cli {
 
+// Makes the tables of ops, formats and transforms. To be called before main(): later they are made when they
+// are needed, and where there is no memory for that, GCC 12 destroys rows that it has not made yet.
+bool make_tables();
+
 // What every program of octet does first: signals, and standard streams that are closed.
 void start_program();
 

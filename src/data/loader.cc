@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/memory.h"
 #include "base/threads.h"
 #include "tensor/npy.h"
 
@@ -158,6 +159,8 @@ struct Loader::State {
         piece.is_read = true;
         return;
       } catch (const WrongTarget&) {
+        throw;
+      } catch (const OutOfMemory&) {  // which says nothing about the picture
         throw;
       } catch (const Error& error) {
         if (error.kind() == Error::Kind::kInternal) throw;

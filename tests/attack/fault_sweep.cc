@@ -70,7 +70,7 @@ std::vector<Case> cases(const Options& options) {
         "--device cpu "
         "--output-dir out ";
     all = {
-        {"train", train + "--epochs 1", train + "--iters 3 --resume out", false, false, true, ".pdparams"}};
+        {"train", train + "--epochs 1", train + "--epochs 2 --resume out", false, false, true, ".pdparams"}};
   }
   return all;
 }

@@ -27,7 +27,9 @@ TEST(Memory, SizesAreReadAndSaid) {
 }
 
 TEST(Memory, ErrorsNameWhatThereWasNoneFor) {
-  EXPECT_EQ(error_of([] { with_memory([] { return "a list"; }, []() -> int { throw std::bad_alloc(); }); }),
+  EXPECT_EQ(error_of([] {
+              with_memory([] { return std::string("a list"); }, []() -> int { throw std::bad_alloc(); });
+            }),
             "out of memory: a list");
   EXPECT_THAT(error_of([] { limit_memory(1 << 20); }), HasSubstr("1 MB is less than the 64 MB"));
 }
