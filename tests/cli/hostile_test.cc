@@ -74,8 +74,7 @@ TEST(Hostile, GroupsThatMakeNoSenseAreRefusedAtOnce) {
             "ptq --model-path m --data-dir x.npy --output-dir q"}) {
         const auto start = std::chrono::steady_clock::now();
         SCOPED_TRACE(fmt::format("{}, {} groups: {}", kind.name, groups, command));
-        expect_refused(run_shell(fmt::format("octet {} --max-memory 500MB", command), dir.path()),
-                       "attribute groups is ");
+        expect_refused(run_shell(fmt::format("octet {}", command), dir.path()), "attribute groups is ");
         EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(5));
       }
     }
@@ -151,7 +150,11 @@ TEST(Hostile, LargeAndLaughingConfigsAreRefusedBeforeTheyTakeMemory) {
   for (int i = 1; i < 40; ++i) laughs += fmt::format("a{0}: &a{0} [*a{1}, *a{1}]\n", i, i - 1);
   write_file(box / "laughs.yaml", laughs + "epochs: *a39\n");
   write_file(box / "deep.yaml", "epochs: " + std::string(1000, '[') + "\n");
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)  // which need all of the address space
+  const std::string train = "octet train --data-dir photos --config ";
+#else
   const std::string train = "ulimit -v 400000; octet train --data-dir photos --config ";
+#endif
   expect_refused(run_shell(train + "large.yaml", box.path()), "expected a text file of at most 1048576");
   expect_refused(run_shell(train + "laughs.yaml", box.path()), "more than 524288 values");
   expect_refused(run_shell(train + "deep.yaml", box.path()), "nested too deeply");

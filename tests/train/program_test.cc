@@ -29,6 +29,16 @@ using ::testing::Not;
 using testing::Pictures;
 using testing::same_bytes;
 
+// libgomp would end the program when it gets fewer threads than it was told.
+TEST(TrainProgram, GoesOnWithFewerThreadsWhereTheSystemHasNoMore) {
+  const Pictures pictures;
+  const ProgramResult result =
+      run_shell("ulimit -v 9000000; " + Pictures::command("--epochs 1 --threads 1000"), pictures.path());
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.err, HasSubstr("the system has no room for 1000 threads to train"));
+  EXPECT_EQ(result.err.find("libgomp"), std::string::npos) << result.err;
+}
+
 TEST(TrainProgram, PrintsWhatUsersKnowAndWritesCheckpoints) {
   const Pictures pictures;
   const ProgramResult result = pictures.train("--epochs 1 -b 16");
