@@ -7,7 +7,7 @@ BUILD = cmake --build -j $(JOBS) --preset
 CONFIGURE = cmake --preset release --log-level=WARNING -DOCTET_LIBTORCH=$$(tools/setup --libtorch)
 TEST_OPTIONS = -DOCTET_PYTHON=$$(tools/setup --python) -DOCTET_ONNX_PYTHON=$$(tools/setup --onnx-python) -DOCTET_FUZZ_BUILD=$(CURDIR)/build/fuzz
 
-.PHONY: help setup build cuda test test-tipc test-paddle3 onnx-conformance quickstart quickstart-seg read-page bench bench-peers bench-accuracy bench-ocr bench-train bench-infer format lint sanitize asan tsan attack coverage neon fuzz install clean
+.PHONY: help setup build cuda test test-tipc test-paddle3 onnx-conformance onnx-models quickstart quickstart-seg read-page bench bench-peers bench-accuracy bench-ocr bench-train bench-infer format lint sanitize asan tsan attack coverage neon fuzz install clean
 
 help:
 	@sed -n 's/^## //p' $(MAKEFILE_LIST)
@@ -53,6 +53,12 @@ onnx-conformance: setup
 	@$(CONFIGURE) $(TEST_OPTIONS)
 	@$(BUILD) release --target octet_batch_tool
 	@OCTET_BATCH_TOOL=build/release/octet_batch_tool $$(tools/setup --onnx-python) tests/onnx/conformance.py $(ONNX)
+
+## make onnx-models  whole models that others made, and torchvision's, in octet and in ONNX Runtime (4 GB to download, then half an hour)
+onnx-models: setup
+	@$(CONFIGURE) $(TEST_OPTIONS)
+	@$(BUILD) release --target octet_batch_tool
+	@OCTET_BATCH_TOOL=build/release/octet_batch_tool $$(tools/setup --onnx-python) tests/onnx/models.py $(ONNX)
 
 ## make quickstart   trains a network on Fashion-MNIST, exports it, quantizes it and compares the two; some minutes
 quickstart: setup build

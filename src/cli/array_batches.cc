@@ -1,11 +1,13 @@
 #include "cli/array_batches.h"
 
 #include <algorithm>
+#include <charconv>
 
 #include "base/error.h"
 #include "base/folder.h"
 #include "cli/tensors.h"
 #include "data/npz.h"
+#include "formats/tensor_file.h"
 #include "quant/calibration_sample.h"
 #include "tensor/npy.h"
 
@@ -26,6 +28,27 @@ std::vector<fs::path> files_in(const fs::path& data, std::string_view ending) {
   for (const fs::path& path : list_folder(data))
     if (path.extension() == ending && !path.filename().native().starts_with('.')) paths.push_back(path);
   return paths;
+}
+
+// The folders of onnx's test data in the order of their numbers: `data` itself, or what lies in it.
+std::vector<fs::path> test_data_in(const fs::path& data) {
+  std::error_code error;
+  if (fs::is_regular_file(data / "input_0.pb", error)) return {data};
+  constexpr std::string_view kName = "test_data_set_";
+  std::vector<std::pair<std::size_t, fs::path>> numbered;
+  if (!fs::is_directory(data, error)) return {};
+  for (fs::directory_iterator it(data, error), end; !error && it != end; it.increment(error)) {
+    const std::string name = it->path().filename().string();
+    if (!name.starts_with(kName) || !fs::is_regular_file(it->path() / "input_0.pb", error)) continue;
+    std::size_t number = 0;
+    const char* last = name.data() + name.size();
+    if (std::from_chars(name.data() + kName.size(), last, number).ptr == last)
+      numbered.emplace_back(number, it->path());
+  }
+  std::ranges::sort(numbered);
+  std::vector<fs::path> folders;
+  for (auto& [number, path] : numbered) folders.push_back(std::move(path));
+  return folders;
 }
 
 bool are_pictures(const std::vector<TensorInfo>& inputs, const Tensor& array) {
@@ -63,7 +86,7 @@ std::vector<Tensor> load_named(const std::string& file, const std::vector<Tensor
 }  // namespace
 
 bool ArrayBatches::are_in(const std::string& data, const std::vector<TensorInfo>& inputs) {
-  if (!files_in(data, ".npz").empty()) return true;
+  if (!files_in(data, ".npz").empty() || !test_data_in(data).empty()) return true;
   std::vector<fs::path> files = files_in(data, ".npy");
   std::erase_if(files, [](const fs::path& file) { return file.filename() == "labels.npy"; });
   return !files.empty() && !are_pictures(inputs, load_npy(files.front()));
@@ -72,6 +95,11 @@ bool ArrayBatches::are_in(const std::string& data, const std::vector<TensorInfo>
 ArrayBatches::ArrayBatches(const std::string& data, std::vector<TensorInfo> inputs, int batch_size)
     : inputs_(std::move(inputs)), batch_size_(batch_size) {
   for (const fs::path& file : files_in(data, ".npz")) files_.push_back({{"", file.string()}});
+  for (const fs::path& folder : test_data_in(data)) {
+    files_.emplace_back();
+    for (std::size_t i = 0; i < inputs_.size(); ++i)
+      files_.back().push_back({inputs_[i].name, (folder / fmt::format("input_{}.pb", i)).string()});
+  }
   if (!files_.empty()) return;
   if (inputs_.size() != 1)
     fail("{}: an .npy file holds one array, and the model has {} inputs; put one for each into an .npz file",
@@ -93,7 +121,9 @@ std::vector<Tensor> ArrayBatches::load(const Files& files) const {
   if (files.front().name.empty())
     tensors = load_named(files.front().file, inputs_);
   else
-    for (const Binding& file : files) tensors.push_back(load_npy(file.file).aligned());
+    for (const Binding& file : files)
+      tensors.push_back(file.file.ends_with(".pb") ? load_tensor_file(file.file).aligned()
+                                                   : load_npy(file.file).aligned());
   for (std::size_t i = 0; i < inputs_.size(); ++i)
     check_fits(inputs_[i], tensors[i], files[std::min(i, files.size() - 1)].file);
   return tensors;

@@ -14,7 +14,8 @@ namespace octet::cli {
 class ArrayBatches {
  public:
   // `data` is an .npz file with an array for each input by its name, an .npy file for a model with one input,
-  // or a folder of such files.
+  // a folder of such files, or of onnx's test data: test_data_set_0, test_data_set_1, ... with input_0.pb,
+  // ...
   ArrayBatches(const std::string& data, std::vector<TensorInfo> inputs, int batch_size);
   // One file for each input.
   ArrayBatches(const std::vector<Binding>& files, std::vector<TensorInfo> inputs, int batch_size);

@@ -117,9 +117,11 @@ void show_model_text(const Model& model, const ModelPaths& paths, const ModelSum
         summary.layers, fmt::join(summary.bits, " and "));
   else
     say("quantized: no\n");
-  if (!summary.unknown_ops.empty())
-    print_warning(fmt::format("{}: octet cannot run this model, it doesn't know {}", paths.model.string(),
-                              fmt::join(summary.unknown_ops, ", ")));
+  if (summary.unknown_ops.empty()) return;
+  say("nodes that octet cannot run: {}\n", summary.unknown_nodes.size());
+  for (const std::string& node : summary.unknown_nodes) say("  {}\n", printable(node));
+  print_warning(fmt::format("{}: octet cannot run this model, it doesn't know {}", paths.model.string(),
+                            fmt::join(summary.unknown_ops, ", ")));
 }
 
 // How a run goes: the steps after all rewrites, what runs each, and where in memory its result lies.

@@ -33,6 +33,9 @@ ModelSummary summarize(const Graph& graph) {
     ++summary.ops[node.op];
     if (!find_op(node.op)) {
       summary.unknown_ops.insert(node.op);
+      const auto why = node.attrs.find("reason");
+      summary.unknown_nodes.push_back(
+          describe(graph, node) + (why == node.attrs.end() ? "" : ": " + std::get<std::string>(why->second)));
       continue;
     }
     if (is_quantizer(node)) {

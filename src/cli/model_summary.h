@@ -2,6 +2,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "graph/graph.h"
 
@@ -9,9 +10,10 @@ namespace octet::cli {
 
 // What `octet info MODEL` tells about a graph.
 struct ModelSummary {
-  std::map<std::string, int> ops;     // how many nodes of each
-  std::set<std::string> unknown_ops;  // octet keeps these when it writes the model, and cannot run them
-  std::int64_t parameters = 0;        // tensors
+  std::map<std::string, int> ops;          // how many nodes of each
+  std::set<std::string> unknown_ops;       // octet keeps these when it writes the model, and cannot run them
+  std::vector<std::string> unknown_nodes;  // each node of these, and why octet can't run it
+  std::int64_t parameters = 0;             // tensors
   std::int64_t parameter_elements = 0;
   std::uint64_t parameter_bytes = 0;
   std::string quantization;  // "" for a float model, otherwise the generation of Paddle's format

@@ -7,8 +7,10 @@
 #include "base/folder.h"
 #include "base/journal.h"
 #include "formats/onnx/format.h"
+#include "formats/onnx/tensor_file.h"
 #include "formats/paddle/format.h"
 #include "formats/paddle3/format.h"
+#include "formats/tensor_file.h"
 
 namespace octet {
 namespace fs = std::filesystem;
@@ -179,6 +181,10 @@ std::string op_type(const Graph& graph, const Node& node) {
 
 bool is_op_type(std::string_view type) {
   return usual_format().has_op_type(type);
+}
+
+Tensor load_tensor_file(const std::filesystem::path& path) {
+  return onnx::load_tensor(path);
 }
 
 }  // namespace octet

@@ -24,6 +24,8 @@ constexpr Pass kPasses[] = {
     {"remove_identities", always<remove_identities>},
     {"fold_constants",
      [](Graph& graph, const Evaluate& evaluate) { fold_constants(graph, evaluate, false); }},
+    {"recognise_functions", always<recognise_functions>},
+    {"recognise_norms", always<recognise_norms>},
     {"to_qdq_form", always<to_qdq_form>},
     {"to_int8", always<to_int8>},
     {"lower_to_integer", always<lower_to_integer>},

@@ -36,6 +36,13 @@ void remove_identities(Graph& graph);
 // turns integer weights into floats.
 void fold_constants(Graph& graph, const Evaluate& evaluate, bool weights_too);
 
+// What exporters spell out becomes the op that octet has for it, which is faster and can be quantized whole:
+// hard_sigmoid, hard_swish, swish, mish, gelu, sigmoid.
+void recognise_functions(Graph& graph);
+
+// The same for what is computed along dimensions: layer_norm, softmax, the mean of an image.
+void recognise_norms(Graph& graph);
+
 // Brings every way of saying "quantized" into one: quantize to int8, dequantize, op. The older generation of
 // Paddle's models convolves integers held as floats and dequantizes the sums; here its weights become int8
 // and its convolutions read dequantized tensors, like the newer generation's. What does not fit the pattern

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "graph/op_table.h"
+#include "passes/passes.h"
 #include "passes/scores.h"
 #include "quant/adaround.h"
 #include "quant/bias_correction.h"
@@ -87,6 +88,8 @@ class Ptq {
       fail("the model is quantized already; give the float model that it was made from");
     check_graph(graph_);
     check_weights_are_finite(graph_);
+    recognise_functions(graph_);
+    recognise_norms(graph_);
     if (options.fold_batch_norm) fold_batch_norms_in_file(graph_);
     infer_shapes(graph_);
     answers_ = take_answer_ops(graph_);

@@ -103,6 +103,18 @@ class ConstantDropper {
   std::size_t released_ = 0;
 };
 
+// Behind an op that octet lacks too little is known of values: where that is why the graph makes no sense,
+// the op is what to name.
+void check_ops(Graph& graph) {
+  try {
+    check_graph(graph);
+  } catch (const Error&) {
+    for (const Node& node : graph.nodes)
+      if (!find_op(node.op)) fail("{}: {}", describe(graph, node), reason(node));
+    throw;
+  }
+}
+
 }  // namespace
 
 ExecuteOptions execute_options(const Config& config) {
@@ -113,7 +125,7 @@ std::shared_ptr<const Executable> prepare(const Graph& graph, const ExecuteOptio
   auto executable = std::make_shared<Executable>();
   executable->isa = &choose_isa(options.isa);
   executable->graph = graph;
-  check_graph(executable->graph);
+  check_ops(executable->graph);
   if (options.device) {
     executable->on_device = options.device->load(graph, options.observed);
     return executable;

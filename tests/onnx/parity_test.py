@@ -127,6 +127,36 @@ class Onnx(unittest.TestCase):
         x = random.standard_normal((1, 3, 8, 8)).astype(np.float16)
         self.assert_close(self.octet.run(bytes, [x]), run_reference(bytes, [x]), "float16", tolerance=2e-3)
 
+    def test_calibration_with_dynamic_and_empty_shapes(self):
+        """Pictures of different sizes, as onnx's test data, through a model with a tensor of no elements."""
+        random = np.random.default_rng(6)
+        tensors = {"w": random.standard_normal((8, 3, 3, 3)).astype(np.float32) / 5,
+                   "v": random.standard_normal((4, 8, 1, 1)).astype(np.float32) / 3,
+                   "zero": np.array([0]), "two": np.array([2])}
+        nodes = [helper.make_node("Slice", ["x", "zero", "zero", "two"], ["none"]),
+                 helper.make_node("Relu", ["none"], ["still_none"]),
+                 helper.make_node("Concat", ["still_none", "x"], ["joined"], axis=2),
+                 helper.make_node("Conv", ["joined", "w"], ["c"], pads=[1, 1, 1, 1]), helper.make_node("Relu", ["c"], ["r"]),
+                 helper.make_node("Conv", ["r", "v"], ["y"])]
+        graph = helper.make_graph(nodes, "dynamic", [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["N", 3, "H", "W"])],
+                                  [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
+                                  [numpy_helper.from_array(array, name) for name, array in tensors.items()])
+        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+        onnx.save(model, self.folder / "model.onnx")
+        for i, size in enumerate([(1, 3, 8, 9), (2, 3, 12, 7), (1, 3, 16, 16)]):
+            folder = self.folder / "data" / f"test_data_set_{i}"
+            folder.mkdir(parents=True)
+            array = random.standard_normal(size).astype(np.float32)
+            (folder / "input_0.pb").write_bytes(numpy_helper.from_array(array, "x").SerializeToString())
+        result = subprocess.run([os.environ["OCTET_PROGRAM"], "ptq", "--model_path", self.folder / "model.onnx", "--data_dir",
+                                 self.folder / "data", "--output_dir", self.folder / "int8.onnx", "--fast"],
+                                capture_output=True, text=True)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        x = random.standard_normal((1, 3, 10, 11)).astype(np.float32)
+        expected = run_reference(model.SerializeToString(), [x])
+        found = run_reference((self.folder / "int8.onnx").read_bytes(), [x])
+        self.assert_close(found, expected, "int8", tolerance=0.1)
+
 
 if __name__ == "__main__":
     unittest.main()

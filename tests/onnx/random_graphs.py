@@ -155,6 +155,76 @@ class RandomGraph:
         flat = self.op("Concat", [front, self.constant(np.array([-1]))], axis=0)
         return self.op("Reshape", [self.op("Tanh", [self.op("Reshape", [x, flat])]), sizes]), shape
 
+    def padded(self, x, shape):
+        mode = self.pick("constant", "edge", "reflect")
+        pads = [0, 0, *(int(p) for p in self.random.integers(0, 3, 2)), 0, 0, *(int(p) for p in self.random.integers(0, 3, 2))]
+        if mode == "reflect" and min(shape[2:]) < 3:
+            return x, shape
+        inputs = [x, self.constant(np.array(pads))]
+        if mode == "constant":
+            inputs.append(self.constant(np.float32(self.pick(0, 0.5))))
+        return self.op("Pad", inputs, mode=mode), None
+
+    def gathered(self, x, shape):
+        indices = self.random.integers(-shape[1], shape[1], int(self.random.integers(1, 6)))
+        return self.op("Gather", [x, self.constant(indices)], axis=1), [shape[0], len(indices), *shape[2:]]
+
+    def blocks(self, x, shape):
+        if shape[2] % 2 or shape[3] % 2:
+            return x, shape
+        deep = self.op("SpaceToDepth", [x], blocksize=2)
+        if self.pick(True, False):
+            return deep, None
+        return self.op("DepthToSpace", [deep], blocksize=2, mode=self.pick("DCR", "CRD")), shape
+
+    def mean(self, x, axes):
+        if self.opset >= 18:
+            return self.op("ReduceMean", [x, self.constant(np.array(axes))], keepdims=1)
+        return self.op("ReduceMean", [x], axes=axes, keepdims=1)
+
+    def layer_norm(self, x, shape):
+        """As an op, or spelt out as exporters do."""
+        if shape[3] < 3:  # of two numbers one is minus the other, however near they are
+            return x, shape
+        scale, bias = self.weights(shape[3]), self.weights(shape[3])
+        if self.opset >= 17 and self.pick(True, False):
+            return self.op("LayerNormalization", [x, scale, bias], axis=-1, epsilon=1e-2), shape
+        centred = self.op("Sub", [x, self.mean(x, [-1])])
+        square = self.op("Pow", [centred, self.constant(np.float32(2))]) if self.pick(True, False) else self.op(
+            "Mul", [centred, centred])
+        deviation = self.op("Sqrt", [self.op("Add", [self.mean(square, [-1]), self.constant(np.float32(1e-2))])])
+        normal = self.op("Div", [centred, deviation])
+        return self.op("Add", [self.op("Mul", [normal, scale]), bias]), shape
+
+    def softmax(self, x, shape):
+        """Spelt out."""
+        axis = self.pick(1, 2, 3)
+        exp = self.op("Exp", [self.op("Tanh", [x])])
+        if self.opset >= 13:
+            total = self.op("ReduceSum", [exp, self.constant(np.array([axis]))], keepdims=1)
+        else:
+            total = self.op("ReduceSum", [exp], axes=[axis], keepdims=1)
+        return self.op("Div", [exp, total]), shape
+
+    def attention(self, x, shape):
+        """Rows that look at each other."""
+        key = self.op("Transpose", [self.op("MatMul", [x, self.weights(shape[3], 4)])], perm=[0, 1, 3, 2])
+        scores = self.op("Softmax", [self.op("MatMul", [self.op("MatMul", [x, self.weights(shape[3], 4)]), key])], axis=3)
+        return self.op("MatMul", [scores, x]), shape
+
+    def chosen(self, x, shape):
+        where = self.op("Greater", [x, self.constant(np.float32(0.1))])
+        return self.op("Where", [where, self.op("Neg", [x]), self.constant(np.float32(0.25))]), shape
+
+    def summed(self, x, shape):
+        return self.op("Tanh", [self.op("CumSum", [x, self.constant(np.int64(self.pick(1, 2, -1)))],
+                                        exclusive=self.pick(0, 1), reverse=self.pick(0, 1))]), shape
+
+    def instance_norm(self, x, shape):
+        if shape[2] * shape[3] < 4:
+            return x, shape
+        return self.op("InstanceNormalization", [x, self.weights(shape[1]), self.weights(shape[1])], epsilon=1e-2), shape
+
     def make(self):
         channels = int(self.random.integers(1, 9))
         shape = [int(self.random.integers(1, 3)), channels, *(int(s) for s in self.random.integers(5, 12, 2))]
@@ -162,7 +232,9 @@ class RandomGraph:
         dynamic = self.pick(True, False)
         declared = [None, channels, None, None] if dynamic else shape
         layers = [self.conv, self.conv, self.deconv, self.norm, self.activation, self.activation, self.pool, self.resize,
-                  self.arithmetic, self.split_and_join, self.slice, self.transposed, self.reduced, self.reshaped]
+                  self.arithmetic, self.split_and_join, self.slice, self.transposed, self.reduced, self.reshaped,
+                  self.padded, self.gathered, self.blocks, self.layer_norm, self.softmax, self.attention, self.chosen, self.summed,
+                  self.instance_norm]
         now = shape
         for _ in range(int(self.random.integers(1, 7))):
             value, now = layers[int(self.random.integers(len(layers)))](value, now)

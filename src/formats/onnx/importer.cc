@@ -109,6 +109,9 @@ ValueId Importer::add_value(std::string name) {
 }
 
 ValueId Importer::add_constant(std::string name, Tensor tensor) {
+  // Inference reads what axes, sizes and the like are, and a file may have numbers at any place.
+  constexpr std::int64_t kSmall = 4096;
+  if (tensor.size() <= kSmall) tensor = tensor.aligned();
   known_.push_back({.has_rank = true, .elements = {}, .tensor = nullptr});
   ValueId id = graph_.add_constant(std::move(name), std::move(tensor));
   const Value& value = graph_.value(id);
@@ -397,6 +400,9 @@ void Importer::read_with_row(const NodeProto& node, Scope& scope, std::span<cons
     reason = node.domain.empty()
                  ? fmt::format("octet has no op for ONNX's {}", node.type)
                  : fmt::format("it is of domain {}, of which octet knows no ops", node.domain);
+  } else if (scope.opset < row->since) {
+    reason = fmt::format("the model's opset is {}, and octet reads {} from opset {} on", scope.opset,
+                         node.type, row->since);
   } else {
     const std::size_t values = graph_.values.size(), nodes = graph_.nodes.size();
     std::vector<ValueId> made;

@@ -112,10 +112,10 @@ void read_log_softmax(Reader& r, const ReadRow&) {
 
 std::vector<ReadRow> normalization_rows() {
   return {
-      {"BatchNormalization", 1, "batch_norm", read_batch_norm, "not with training_mode or spatial 0"},
+      {"BatchNormalization", 6, "batch_norm", read_batch_norm, "not with training_mode or spatial 0"},
       {"LayerNormalization", 17, "layer_norm", read_layer_norm},
       {"RMSNormalization", 23, "layer_norm", read_layer_norm},
-      {"InstanceNormalization", 1, "group_norm", read_instance_norm},
+      {"InstanceNormalization", 6, "group_norm", read_instance_norm},
       {"GroupNormalization", 18, "group_norm", read_group_norm},
       {"LRN", 1, "lrn", read_lrn},
       {"LpNormalization", 1, "", read_lp_norm},

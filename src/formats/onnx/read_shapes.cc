@@ -224,6 +224,16 @@ void read_with_axis(Reader& r, const ReadRow& row) {
   r.result(r.emit(std::string(row.octet), r.inputs(), attrs));
 }
 
+// Indices and depth may be of any type, also floats.
+void read_one_hot(Reader& r, const ReadRow&) {
+  auto whole = [&](std::size_t i) {
+    const DType dtype = r.dtype(r.in(i));
+    return dtype == DType::kInt64 || dtype == DType::kInt32 ? r.in(i)
+                                                            : r.emit("cast", {r.in(i)}, {{"dtype", "int64"}});
+  };
+  r.result(r.emit("one_hot", {whole(0), whole(1), r.in(2)}, {{"axis", r.integer("axis", -1)}}));
+}
+
 void read_gather_nd(Reader& r, const ReadRow&) {
   r.result(r.emit("gather_nd", {r.in(0), r.in(1)}, {{"batch_dims", r.integer("batch_dims", 0)}}));
 }
@@ -286,7 +296,7 @@ std::vector<ReadRow> shape_rows() {
       {"Scatter", 9, "scatter_elements", read_scatter},
       {"ScatterElements", 11, "scatter_elements", read_scatter},
       {"ScatterND", 11, "scatter_nd", read_scatter},
-      {"OneHot", 9, "one_hot", read_with_axis},
+      {"OneHot", 9, "one_hot", read_one_hot},
       {"ReduceMean", 1, "reduce_mean", read_reduce<18>},
       {"ReduceSum", 1, "reduce_sum", read_reduce<13>},
       {"ReduceMax", 1, "reduce_max", read_reduce<18>},

@@ -272,6 +272,15 @@ Ints spread(const Ints& pads, const Ints& axes, std::size_t rank) {
   return all;
 }
 
+// The same where the run computes them: zeros, with the pads put where their axes are.
+ValueId spread_in_run(Reader& r, ValueId pads, ValueId axes, std::int64_t rank) {
+  ValueId before = r.emit("mod", {axes, number(r, static_cast<double>(rank), r.dtype(axes))});
+  ValueId after = r.emit("add", {before, number(r, static_cast<double>(rank), r.dtype(axes))});
+  ValueId places = r.emit("concat", {kNoValue, before, after}, {{"axis", std::int64_t{0}}});
+  ValueId zeros = r.add(Tensor::of<std::int64_t>({2 * rank}, Ints(static_cast<std::size_t>(2 * rank), 0)));
+  return r.emit("scatter_elements", {zeros, places, pads}, {{"axis", std::int64_t{0}}});
+}
+
 // octet has pairs of before and after, the last dimension first.
 void read_pad(Reader& r, const ReadRow&) {
   const std::string mode = r.text("mode", "constant");
@@ -282,11 +291,11 @@ void read_pad(Reader& r, const ReadRow&) {
     fail("mode is {}", mode);
   std::vector<ValueId> inputs = {r.in(0), kNoValue, r.maybe(2)};
   if (r.find("value")) attrs["value"] = r.real("value", 0);
-  if (r.has(1) && !r.constant(r.in(1))) {
-    if (r.has(3)) fail("its pads are computed in the run, for some axes only");
+  if (r.has(1) && (!r.constant(r.in(1)) || (r.has(3) && !r.constant(r.in(3))))) {
     const auto rank = static_cast<std::int64_t>(r.rank(r.in(0)));
-    ValueId rows = r.emit("transpose", {r.emit("reshape", {r.in(1)}, {{"shape", Ints{2, rank}}})},
-                          {{"perm", Ints{1, 0}}});
+    ValueId pads = r.has(3) ? spread_in_run(r, r.in(1), r.in(3), rank) : r.in(1);
+    ValueId rows =
+        r.emit("transpose", {r.emit("reshape", {pads}, {{"shape", Ints{2, rank}}})}, {{"perm", Ints{1, 0}}});
     ValueId turned =
         r.emit("slice", {rows},
                {{"axes", Ints{0}}, {"starts", Ints{-1}}, {"ends", Ints{-(rank + 1)}}, {"steps", Ints{-1}}});
@@ -345,7 +354,7 @@ std::vector<ReadRow> window_rows() {
       {"ConvTranspose", 1, "conv2d_transpose", read_conv, "along one to three dimensions"},
       {"MaxPool", 1, "max", read_pool, "along one to three dimensions"},
       {"AveragePool", 1, "avg", read_pool, "along one to three dimensions"},
-      {"LpPool", 1, "lp", read_pool, "along one to three dimensions"},
+      {"LpPool", 2, "lp", read_pool, "along one to three dimensions"},
       {"GlobalMaxPool", 1, "max", read_global_pool},
       {"GlobalAveragePool", 1, "avg", read_global_pool},
       {"Resize", 10, "resize", read_resize, "roi: a constant"},

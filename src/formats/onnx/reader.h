@@ -77,7 +77,7 @@ class Reader {
 
 struct ReadRow {
   std::string_view type;        // ONNX's name
-  int since = 1;                // the first opset that has it; octet reads it from here on, from 6 at least
+  int since = 1;                // the first opset in which it means what octet reads
   std::string_view octet = {};  // of rows that say the same under another name
   void (*read)(Reader& reader, const ReadRow& row) = nullptr;
   std::string_view note = {};  // what is not read, for docs/onnx.md

@@ -113,12 +113,17 @@ std::vector<std::string> write_external(AtomicFiles& files, const std::vector<In
   std::uint64_t offset = 0;
   for (const Initializer& tensor : tensors) {
     constexpr std::uint64_t kAlignment = 64;
-    const std::string data = packed_data(tensor);
-    messages.push_back(write_external_tensor(tensor, location, offset));
-    files.write(data);
-    const std::uint64_t padding = (kAlignment - data.size() % kAlignment) % kAlignment;
+    const bool packed = tensor.type == ElementType::kInt4;
+    const std::string data = packed ? packed_data(tensor) : std::string();
+    const std::uint64_t size = packed ? data.size() : tensor.tensor.size_bytes();
+    messages.push_back(write_external_tensor(tensor, location, offset, size));
+    if (packed)
+      files.write(data);
+    else
+      files.write(tensor.tensor.bytes());  // where it lies: it may be most of the memory
+    const std::uint64_t padding = (kAlignment - size % kAlignment) % kAlignment;
     files.write(std::string(padding, '\0'));
-    offset += data.size() + padding;
+    offset += size + padding;
   }
   return messages;
 }
@@ -139,6 +144,11 @@ void add_original(AtomicFiles& files, const OnnxSource& source, const std::files
 }  // namespace
 
 void add_model(AtomicFiles& files, const Graph& graph, const ModelPaths& paths, const SaveOptions& options) {
+  add_model(files, graph, paths, options, kLargestFile);
+}
+
+void add_model(AtomicFiles& files, const Graph& graph, const ModelPaths& paths, const SaveOptions& options,
+               std::uint64_t largest) {
   const auto* source = dynamic_cast<const OnnxSource*>(graph.source.get());
   const Target target = parse_target(options.target);
   if (options.opset != 0 && (options.opset < kOldestWritten || options.opset > kNewestWritten))
@@ -158,8 +168,7 @@ void add_model(AtomicFiles& files, const Graph& graph, const ModelPaths& paths, 
   std::vector<std::string> messages;
   std::uint64_t size = head.size();
   const std::vector<Initializer>& tensors = writer.initializers();
-  constexpr std::uint64_t kLargest = (std::uint64_t{1} << 31) - (std::uint64_t{1} << 20);
-  const bool external = size + total_bytes(tensors) > kLargest;
+  const bool external = size + total_bytes(tensors) > largest;
   if (external) messages = write_external(files, tensors, paths.model);
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     if (!external) messages.push_back(write_tensor(tensors[i]));

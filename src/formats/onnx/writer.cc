@@ -78,6 +78,7 @@ Writer::Writer(const Graph& graph, std::int64_t opset, Target target)
   for (const Node& node : graph_.nodes)
     for (ValueId id : node.inputs)
       if (id != kNoValue) readers_[static_cast<std::size_t>(id)].push_back(&node);
+  absorbed_ = absorbed_nodes(graph_, makers_);
   // Users know these by their names, so they come first.
   for (const auto* list : {&graph_.inputs, &graph_.outputs})
     for (ValueId id : *list) name_of(id);
@@ -151,6 +152,12 @@ ElementType Writer::type_of(const std::string& constant) const {
   return ElementType::kNone;
 }
 
+const Node* Writer::absorbed_by(const Node& node) const {
+  for (const auto& [part, whole] : absorbed_)
+    if (whole == &node) return part;
+  return nullptr;
+}
+
 std::string Writer::number(double value, DType dtype) {
   return constant(Tensor::scalar(value).cast(dtype));
 }
@@ -200,6 +207,7 @@ void Writer::write_foreign() {
 
 void Writer::write_nodes() {
   for (const Node& node : graph_.nodes) {
+    if (absorbed_.contains(&node)) continue;
     node_ = &node;
     base_ = describe(graph_, node);
     for (ValueId id : node.outputs)
@@ -251,7 +259,7 @@ std::string Writer::value_info(ValueId id) {
 const WriteRow* find_writer(std::string_view octet) {
   static const std::map<std::string_view, WriteRow> table = [] {
     std::map<std::string_view, WriteRow> rows;
-    for (auto family : {numeric_writers, shape_writers, quantization_writers})
+    for (auto family : {numeric_writers, shape_writers, sequence_writers, quantization_writers})
       for (const WriteRow& row : family()) rows.emplace(row.octet, row);
     return rows;
   }();
@@ -292,7 +300,7 @@ std::string write_tensor(const Initializer& initializer) {
 }
 
 std::string write_external_tensor(const Initializer& initializer, std::string_view location,
-                                  std::uint64_t offset) {
+                                  std::uint64_t offset, std::uint64_t size) {
   std::string bytes;
   pbf_writer out(bytes);
   write_header(out, initializer);
@@ -303,7 +311,7 @@ std::string write_external_tensor(const Initializer& initializer, std::string_vi
   };
   entry("location", std::string(location));
   entry("offset", std::to_string(offset));
-  entry("length", std::to_string(packed_data(initializer).size()));
+  entry("length", std::to_string(size));
   out.add_enum(14, 1);
   return bytes;
 }

@@ -81,6 +81,8 @@ class Writer {
   bool is_output(ValueId id) const { return std::ranges::find(graph_.outputs, id) != graph_.outputs.end(); }
   WrittenQuantization& integers(ValueId id) { return integers_[static_cast<std::size_t>(id)]; }
   ElementType type_of(const std::string& constant) const;  // of one that `constant` made
+  // The node that is written as a part of this one; null: none.
+  const Node* absorbed_by(const Node& node) const;
 
  private:
   void write_foreign();
@@ -99,8 +101,12 @@ class Writer {
   std::set<ValueId> written_constants_;
   std::vector<const Node*> makers_;                // one a value
   std::vector<std::vector<const Node*>> readers_;  // one a value
+  std::map<const Node*, const Node*> absorbed_;    // with the node that each is a part of
   std::vector<WrittenQuantization> integers_;      // one a value
 };
+
+// Nodes that ONNX has inside of another, with that one.
+std::map<const Node*, const Node*> absorbed_nodes(const Graph& graph, const std::vector<const Node*>& makers);
 
 // Whether a value can't be negative, as far as the ops that make it tell.
 bool is_never_negative(const Writer& w, ValueId id, int depth = 0);
@@ -119,12 +125,14 @@ struct WriteRow {
 
 std::vector<WriteRow> numeric_writers();
 std::vector<WriteRow> shape_writers();
+std::vector<WriteRow> sequence_writers();
 std::vector<WriteRow> quantization_writers();
 const WriteRow* find_writer(std::string_view octet);  // null: ONNX has no such op
 
 // The message of a tensor: with its data, or with where it lies in a file beside the model.
 std::string write_tensor(const Initializer& tensor);
-std::string write_external_tensor(const Initializer& tensor, std::string_view location, std::uint64_t offset);
+std::string write_external_tensor(const Initializer& tensor, std::string_view location, std::uint64_t offset,
+                                  std::uint64_t size);
 std::string packed_data(const Initializer& tensor);  // as it lies in a file
 
 }  // namespace octet::onnx

@@ -212,6 +212,7 @@ std::vector<Implementation> binary() {
           row("div", run_floats<simd::Binary::kDiv>, fits_floats),
           row("max", run_floats<simd::Binary::kMax>, fits_floats),
           row("min", run_floats<simd::Binary::kMin>, fits_floats),
+          row("prelu", run_floats<simd::Binary::kPrelu>, fits_floats),
           row("qadd", run_int8s<simd::Binary::kAdd>, fits),
           row("qmul", run_int8s<simd::Binary::kMul>, fits)};
 }

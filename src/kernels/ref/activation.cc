@@ -86,7 +86,7 @@ void round(const KernelArgs& args) {
 }
 
 void erf(const KernelArgs& args) {
-  map(args, [](float x) { return static_cast<float>(erf_of(x)); });
+  map(args, erf_of);
 }
 
 void softplus(const KernelArgs& args) {

@@ -1,8 +1,8 @@
 #pragma once
-#include <array>
 #include <limits>
 
 #include "graph/activation.h"
+#include "kernels/erf.h"
 
 // Functions of one number that are ops but no epilogue has, defined to the bit like those of
 // graph/activation.h.
@@ -22,24 +22,18 @@ inline float tanh_of(float x) {
   return std::copysign(1.0f - 2.0f / (exp_of(2.0f * magnitude) + 1.0f), x);
 }
 
-// (-1)^n / (n! (2n + 1)), of Taylor's series of the error function.
-inline constexpr std::array<double, 90> kErfTerms = [] {
-  std::array<double, 90> terms{};
-  double factorial = 1;
-  for (std::size_t n = 0; n < terms.size(); factorial *= static_cast<double>(++n))
-    terms[n] = (n % 2 == 0 ? 1 : -1) / (factorial * static_cast<double>(2 * n + 1));
-  return terms;
-}();
+template <std::size_t kCount>
+float polynomial(const float (&coefficients)[kCount], float at) {
+  float p = coefficients[kCount - 1];
+  for (std::size_t i = kCount - 1; i-- > 0;) p = std::fma(p, at, coefficients[i]);
+  return p;
+}
 
-// The error function by as many terms of the series, in double, as leave an error of 2e-9.
-inline double erf_of(double x) {
-  constexpr double kTwoOverSqrtPi = 1.1283791670955126;
-  if (x >= 4.5) return 1.0;  // within 2e-10
-  if (x <= -4.5) return -1.0;
-  double square = x * x, sum = 0;
-  std::size_t count = square < 1 ? 15 : square < 4 ? 31 : square < 9 ? 51 : kErfTerms.size();
-  for (std::size_t n = count; n-- > 0;) sum = sum * square + kErfTerms[n];
-  return kTwoOverSqrtPi * x * sum;
+// The error function within 7e-8.
+inline float erf_of(float x) {
+  const float magnitude = std::fabs(x);
+  if (magnitude < 1.0f) return std::fma(polynomial(kErfNear, x * x), x, x);
+  return std::copysign(1.0f - exp_of(polynomial(kErfFar, magnitude)), x);
 }
 
 // The natural logarithm in double: that of the exponent, and of the fraction by the series of artanh, which
@@ -82,9 +76,14 @@ inline float elu_of(float x, float alpha) {
   return alpha * (exp_of(x) - 1.0f);
 }
 
+// x/2 * (1 + erf(x / sqrt(2))); far below 0 the sum would cancel.
 inline float gelu_of(float x) {
-  constexpr double kSqrtHalf = 0.70710678118654752;
-  return static_cast<float>(0.5 * x * (1.0 + erf_of(x * kSqrtHalf)));
+  const float root = x * 0.70710678118654752f, magnitude = std::fabs(root);
+  const float rest = exp_of(polynomial(kErfFar, magnitude));
+  const float sum = magnitude < 1.0f ? 1.0f + std::fma(polynomial(kErfNear, root * root), root, root)
+                    : root > 0.0f    ? 2.0f - rest
+                                     : rest;
+  return 0.5f * x * sum;
 }
 
 inline float gelu_tanh_of(float x) {

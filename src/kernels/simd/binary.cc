@@ -145,6 +145,9 @@ void binary(const BinaryRows& p) {
       return run<false>(p, plain, plain, [](Floats a, Floats b) { return max(a, b); });
     case Binary::kMin:
       return run<false>(p, plain, plain, [](Floats a, Floats b) { return min(a, b); });
+    case Binary::kPrelu:
+      return run<false>(p, plain, plain,
+                        [](Floats a, Floats b) { return choose(greater(a, zeros()), a, mul(b, a)); });
   }
 }
 

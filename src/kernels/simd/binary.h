@@ -6,7 +6,7 @@
 namespace octet::simd {
 
 // Functions of two numbers.
-enum class Binary : std::uint8_t { kAdd, kSub, kMul, kDiv, kMax, kMin };
+enum class Binary : std::uint8_t { kAdd, kSub, kMul, kDiv, kMax, kMin, kPrelu };
 
 // z = epilogue(x op y), for rows of a dense result. int8 operands are multiplied by their step first.
 struct BinaryRows {

@@ -1,5 +1,6 @@
 #include "kernels/simd/unary.h"
 
+#include "kernels/erf.h"
 #include "kernels/simd/store.h"
 #include "kernels/simd/table.h"
 
@@ -28,6 +29,29 @@ inline Floats gelu_tanh_of(Floats x) {
   Floats cube = mul(mul(mul(all(0.044715f), x), x), x);
   Floats inner = mul(all(0.7978845608f), add(x, cube));
   return mul(mul(all(0.5f), x), add(all(1.0f), tanh_of(inner)));
+}
+
+// As in kernels/ref/activation.h.
+template <int kCount>
+inline Floats polynomial(const float (&coefficients)[kCount], Floats at) {
+  Floats p = all(coefficients[kCount - 1]);
+  for (int i = kCount - 2; i >= 0; --i) p = fma(p, at, all(coefficients[i]));
+  return p;
+}
+
+inline Floats erf_of(Floats x) {
+  Floats magnitude = magnitude_of(x), one = all(1.0f);
+  Floats near = fma(polynomial(kErfNear, mul(x, x)), x, x);
+  Floats far = sub(one, exp_of(polynomial(kErfFar, magnitude)));
+  return choose(less(magnitude, one), near, copy_sign(far, x));
+}
+
+inline Floats gelu_of(Floats x) {
+  Floats root = mul(x, all(0.70710678118654752f)), magnitude = magnitude_of(root), one = all(1.0f);
+  Floats rest = exp_of(polynomial(kErfFar, magnitude));
+  Floats near = add(one, fma(polynomial(kErfNear, mul(root, root)), root, root));
+  Floats far = choose(greater(root, zeros()), sub(all(2.0f), rest), rest);
+  return mul(mul(all(0.5f), x), choose(less(magnitude, one), near, far));
 }
 
 template <class Function>
@@ -59,6 +83,10 @@ void map(Unary function, float a, float b, const float* x, float* y, std::int64_
       return map_run(x, y, count, magnitude_of);
     case Unary::kGeluTanh:
       return map_run(x, y, count, gelu_tanh_of);
+    case Unary::kErf:
+      return map_run(x, y, count, erf_of);
+    case Unary::kGelu:
+      return map_run(x, y, count, gelu_of);
     case Unary::kClip:
       return map_run(x, y, count, [=](Floats v) { return clamp(v, va, vb); });
     case Unary::kMultiply:

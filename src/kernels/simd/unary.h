@@ -12,6 +12,8 @@ enum class Unary : std::uint8_t {
   kSqrt,
   kAbs,
   kGeluTanh,
+  kErf,
+  kGelu,
   kClip,            // to [a, b]
   kMultiply,        // x*a
   kMultiplyAdd,     // (x*a) + b

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <fstream>
 
 #include "formats/onnx/onnx_files.h"
 #include "graph/builder.h"
@@ -110,6 +111,28 @@ TEST_F(Onnx, ConstantsAreComputedOnTheWay) {
   EXPECT_TRUE(graph.value(graph.nodes[0].inputs[1]).is_constant());
   EXPECT_THAT(values<float>(run_graph(graph, {Tensor::of<float>({1, 3}, {1, 10, 100})})[0]),
               ElementsAre(321, 654));
+}
+
+// At any place in the file: what a Range goes to decides shapes while the model is read.
+TEST_F(Onnx, NumbersMayLieAtOddPlaces) {
+  auto number = [](const std::string& name, std::int64_t value) {
+    return message([&](pbf_writer& out) {
+      tensor_head(out, name, {}, 7);
+      out.add_bytes(9, reinterpret_cast<const char*>(&value), sizeof value);
+    });
+  };
+  for (std::size_t length = 1; length <= 8; ++length) {
+    const std::string name(length, 'n');
+    const Graph graph = load_bytes(OnnxGraph{
+        .nodes = {node_proto("Range", {"begin", name, "step"}, {"r"}),
+                  node_proto("Cast", {"r"}, {"f"}, {int_attribute("to", 1)}),
+                  node_proto("Add", {"x", "f"}, {"y"})},
+        .initializers = {number("begin", 0), number(name, 4), number("step", 2)},
+        .inputs = {value_proto("x", {2})},
+        .outputs = {
+            value_proto("y", {2})}}.model());
+    EXPECT_THAT(values<float>(run_graph(graph, {Tensor::of<float>({2}, {1, 1})})[0]), ElementsAre(1, 3));
+  }
 }
 
 // IR 3: every initializer is an input as well, and only a default.
@@ -281,12 +304,104 @@ TEST_F(Onnx, ExternalDataStaysInTheModelsFolder) {
   EXPECT_THAT(refused("weights.bin", "x"), HasSubstr("offset is no number"));
 }
 
+// protobuf's files end at 2 GiB: a tensor that lies beyond it in a file of its own (a sparse one here) is
+// read.
+TEST_F(Onnx, DataBeyondTwoGigabytesIsRead) {
+  constexpr std::uint64_t kOffset = (std::uint64_t{1} << 31) + 4096;
+  const float numbers[] = {3, 4};
+  std::string data(sizeof numbers, '\0');
+  std::memcpy(data.data(), numbers, sizeof numbers);
+  {
+    std::ofstream file(dir_ / "weights.bin", std::ios::binary);
+    file.seekp(kOffset);
+    file.write(data.data(), static_cast<std::streamsize>(data.size()));
+  }
+  const Graph graph =
+      load_bytes(model_with(external_tensor("w", {2}, "weights.bin", std::to_string(kOffset))));
+  EXPECT_THAT(values<float>(run_graph(graph, {Tensor::of<float>({2}, {1, 1})})[0]), ElementsAre(4, 5));
+}
+
+// What would not fit into the file goes into one beside it, and comes back.
+TEST_F(Onnx, DataBeyondTheLargestFileIsWrittenBesideIt) {
+  const Graph graph = small_network();
+  AtomicFiles files;
+  onnx::add_model(files, graph, ModelPaths{dir_ / "large.onnx", {}}, {}, 1000);
+  files.commit();
+  EXPECT_THAT(read_file(dir_ / "large.onnx"), HasSubstr("large.onnx.data"));
+  EXPECT_GT(std::filesystem::file_size(dir_ / "large.onnx.data"), 500u);
+  const Tensor x = ramp({2, 3, 8, 8}, 9);
+  EXPECT_EQ(values<float>(run_graph(load(dir_ / "large.onnx"), {x})[0]),
+            values<float>(run_graph(graph, {x})[0]));
+}
+
+// Runs what `graph` makes of x, and what comes back when it was written.
+void expect_written_the_same(const Graph& graph, const std::vector<Tensor>& inputs,
+                             const std::filesystem::path& path, int opset) {
+  save(graph, path, {.opset = opset});
+  const Graph read = load(path);
+  const std::vector<Tensor> expected = run_graph(graph, inputs), found = run_graph(read, inputs);
+  ASSERT_EQ(found.size(), expected.size());
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    ASSERT_EQ(found[i].shape(), expected[i].shape());
+    const std::vector<float> a = values<float>(found[i]), b = values<float>(expected[i]);
+    for (std::size_t k = 0; k < a.size(); ++k) EXPECT_NEAR(a[k], b[k], 1e-6) << path << " " << k;
+  }
+}
+
+TEST_F(Onnx, LstmIsWrittenWithTheWeightsInFrontOfIt) {
+  for (bool constant : {true, false})
+    for (const char* direction : {"forward", "reverse", "bidirectional"}) {
+      const std::int64_t directions = direction == std::string("bidirectional") ? 2 : 1, hidden = 3;
+      Builder b;
+      ValueId x = b.input("x", {kUnknown, 2, 5});
+      ValueId given = x;
+      if (constant) {
+        given = b.matmul(x, b.constant("w", ramp({5, directions * 4 * hidden}, 3)));
+        given = b.add(given, b.constant("b", ramp({directions * 4 * hidden}, 4)));
+      } else {
+        given = b.concat({x, x, x, x, x}, 2);
+        given = b.slice(given, {2}, {0}, {directions * 4 * hidden});
+      }
+      ValueId recurrent = b.constant("r", ramp({directions, 4 * hidden, hidden}, 5));
+      const std::vector<ValueId> made =
+          b.op_multi("lstm", {given, recurrent}, {{"direction", std::string(direction)}}, 3);
+      const Graph graph = b.build({made[0], made[1], made[2]});
+      expect_written_the_same(graph, {ramp({4, 2, 5}, 6)}, dir_ / "lstm.onnx", 17);
+    }
+}
+
+TEST_F(Onnx, EinsumAndResampleAreWritten) {
+  using Ints = std::vector<std::int64_t>;
+  Builder b;
+  ValueId x = b.input("x", {2, 3, 4}), y = b.input("y", {2, 4, 5});
+  // "...ij,...jk->k...i"
+  ValueId z = b.op("einsum", {x, y}, {{"labels", Ints{52, 8, 9, -1, 52, 9, 10, -1, 10, 52, 8}}});
+  expect_written_the_same(b.build({z}), {ramp({2, 3, 4}, 1), ramp({2, 4, 5}, 2)}, dir_ / "einsum.onnx", 17);
+  for (const Attrs& attrs :
+       {Attrs{{"mode", std::string("cubic")}, {"sizes", Ints{1, 2, 7, 9}}},
+        Attrs{{"mode", std::string("linear")},
+              {"scales", std::vector<double>{1, 1, 0.6, 0.6}},
+              {"antialias", true}},
+        Attrs{{"mode", std::string("linear")}, {"axes", Ints{2, 3}}, {"sizes", Ints{3, 8}}},
+        Attrs{{"mode", std::string("linear")},
+              {"coordinates", std::string("crop")},
+              {"roi", std::vector<double>{0, 0, 0.1, 0.2, 1, 1, 0.9, 0.8}},
+              {"sizes", Ints{1, 2, 4, 4}}}}) {
+    Builder c;
+    ValueId image = c.input("x", {1, 2, 5, 6});
+    expect_written_the_same(c.build({c.op("resample", {image}, attrs)}), {ramp({1, 2, 5, 6}, 3)},
+                            dir_ / "resample.onnx", 18);
+  }
+}
+
 TEST_F(Onnx, SaysWhatItCannotRead) {
   const OnnxGraph relu{.nodes = {node_proto("Relu", {"x"}, {"y"})},
                        .initializers = {},
                        .inputs = {value_proto("x", {2})},
                        .outputs = {value_proto("y", {2})}};
-  EXPECT_THAT(error(relu.model(5)), HasSubstr("its opset is 5, octet reads 6 to 28"));
+  EXPECT_THAT(error(relu.model(0)), HasSubstr("its opset is 0, octet reads 1 to 28"));
+  EXPECT_THAT(error_of([&] { run_graph(load_bytes(relu.model(5)), {ramp({2})}); }),
+              HasSubstr("the model's opset is 5, and octet reads Relu from opset 6 on"));
   EXPECT_THAT(error(relu.model(29)), HasSubstr("its opset is 29"));
   OnnxGraph undefined = relu;
   undefined.nodes = {node_proto("Relu", {"z"}, {"y"})};

@@ -66,6 +66,12 @@ TEST(FastBinary, BroadcastsAsTheReferenceDoes) {
       expect_in_both_layouts(op, kernel_for(c), {random_floats(c.x, 3, -8, 8), random_floats(c.y, 4, -8, 8)});
 }
 
+TEST(FastBinary, PreluHasTheBitsOfTheReference) {
+  for (const Shape& slope : {Shape{19, 1, 1}, Shape{1}, Shape{2, 19, 5, 7}, Shape{7}})
+    expect_in_both_layouts("prelu", "vector",
+                           {random_floats({2, 19, 5, 7}, 3, -8, 8), random_floats(slope, 4, -1, 1)});
+}
+
 TEST(FastBinary, LeavesIntegersAndPowersToTheReference) {
   Tensor x = Tensor::of<std::int32_t>({2, 2}, {7, -8, 9, 10}), y = Tensor::of<std::int32_t>({2}, {2, 3});
   for (const char* op : {"add", "sub", "mul", "div", "max", "min", "pow"})
