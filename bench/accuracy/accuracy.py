@@ -2,7 +2,7 @@
 """Quantizes the same networks with octet, ONNX Runtime, NNCF and PaddleSlim, from the same pictures, and writes bench/results/accuracy.md.
 
     make bench-accuracy PICTURES=DIR              everything; an hour at first (PaddleSlim's KL), then what peers made is kept
-    bench/accuracy/run --pictures DIR --only lite0     a part: lite0, fashion or ptq
+    bench/accuracy/run --pictures DIR --only lite0     a part: lite0, fashion, auto, planted or ptq
 
 DIR has list.txt with a line "file label" for each picture, labels being ImageNet's classes. Of five consecutive lines the first two
 are for calibration, the others for evaluation.
@@ -24,8 +24,10 @@ import numpy as np
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 sys.path.insert(0, str(HERE.parent / "peers"))
+import auto  # noqa: E402
 import environments  # noqa: E402
 import main as peers  # noqa: E402
+import planted  # noqa: E402
 import quantize  # noqa: E402
 import report  # noqa: E402
 import timing  # noqa: E402
@@ -35,6 +37,7 @@ OCTET = {
     "octet, adaround": ["--round_type", "adaround"],
     "octet, auto, deploy paddle": ["--deploy", "paddle"],
 } | {f"octet, {algo}": ["--algo", algo] for algo in ("KL", "hist", "mse", "emd", "avg", "abs_max", "ptf")}
+PARTS = ("lite0", "fashion", "auto", "planted", "ptq")
 FASHION = ("octet", "octet, adaround", "octet, auto, deploy paddle", "octet, hist", "PaddleSlim, hist", "PaddleSlim, mse", "PaddleSlim, avg")
 
 
@@ -80,6 +83,11 @@ def network_folder(name, pictures):
         child("nets.py", name, folder, *([pictures] if pictures else []))
 
     return made(environments.CACHE / f"accuracy-{name}-{key_of(*parts)}", make)
+
+
+def planted_folder(name):
+    parts = [HERE / "planted.py", HERE.parent / "peers" / "networks.py"]
+    return made(environments.CACHE / f"planted-{name}-{key_of(*parts)}", lambda folder: child("planted.py", name, folder))
 
 
 def peer_model(variant, network):
@@ -200,6 +208,10 @@ def page(results):
     if "fashion" in results:
         parts.append("## mobilenet_v3_small on Fashion-MNIST\n\npaddle.vision's network, trained for some minutes on 48x48 pictures; evaluated on the "
                      "10,000 of the test set.\n\n" + accuracy_table(results["fashion"]))
+    if "auto" in results:
+        parts.append(auto.section(results["auto"]))
+    if "planted" in results:
+        parts.append(planted.section(results["planted"]))
     if "ptq" in results:
         parts.append(timing.section(results["ptq"]))
     return "\n".join(parts)
@@ -207,14 +219,14 @@ def page(results):
 
 def main():
     parser = argparse.ArgumentParser(prog="bench/accuracy/run", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--pictures", type=pathlib.Path, help="a folder with list.txt; needed for lite0")
-    parser.add_argument("--only", choices=("lite0", "fashion", "ptq"), action="append", help="a part; may be repeated")
+    parser.add_argument("--pictures", type=pathlib.Path, help="a folder with list.txt; needed for lite0 and auto")
+    parser.add_argument("--only", choices=PARTS, action="append", help="a part; may be repeated")
     parser.add_argument("--paddle-images", type=int, default=320, help="how many PaddleSlim's KL is timed with: 320 take half an hour")
     parser.add_argument("--octet", type=pathlib.Path, default=ROOT / "build" / "release" / "octet", help="for instance of another build")
     options = parser.parse_args()
-    wanted = options.only or ["lite0", "fashion", "ptq"]
-    if "lite0" in wanted and not options.pictures:
-        sys.exit("bench/accuracy: error: --pictures DIR is missing: a folder of labelled pictures with list.txt; or --only fashion, --only ptq")
+    wanted = options.only or list(PARTS)
+    if not options.pictures and {"lite0", "auto"} & set(wanted):
+        sys.exit("bench/accuracy: error: --pictures DIR is missing: a folder of labelled pictures with list.txt; or --only fashion, --only planted, --only ptq")
     results = {}
     busy = os.getloadavg()[0]
     origin = f"{peers.describe_cpu()}; octet {peers.describe_octet()}, {time.strftime('%Y-%m-%d')}; other work took {busy:.1f} cores at the start"
@@ -223,6 +235,16 @@ def main():
         results["lite0"] = compare("efficientnet_lite0", network, [*OCTET, *quantize.IMAGENET], options.octet)
     if "fashion" in wanted:
         results["fashion"] = compare("fashion", network_folder("fashion", None), FASHION, options.octet)
+    if "auto" in wanted:
+        folders = {"efficientnet_lite0": network_folder("efficientnet_lite0", options.pictures.resolve())}
+        folders |= {name: network_folder(name, None) for name in ("fashion", "fashion_mobilenet_v2", "fashion_resnet18")}
+        results["auto"] = []
+        for name, folder in folders.items():
+            with tempfile.TemporaryDirectory() as scratch:
+                results["auto"] += auto.measure(options.octet, name, folder, pathlib.Path(scratch), octet_answers, say)
+    if "planted" in wanted:
+        with tempfile.TemporaryDirectory() as scratch:
+            results["planted"] = planted.measure(options.octet, planted_folder, pathlib.Path(scratch), say)
     if "ptq" in wanted:
         results["ptq"] = timing.measure(network_folder("mobilenet_v3_small", None), options.octet, options.paddle_images, say)
     results["origins"] = {part: origin for part in wanted}

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""The two networks with real weights and their pictures: nets.py NETWORK FOLDER [PICTURES]
+"""The networks with trained weights and their pictures: nets.py NETWORK FOLDER [PICTURES]
 
 efficientnet_lite0   trained on ImageNet by its authors; PICTURES is a folder with list.txt ("file label" lines)
 fashion              paddle.vision's mobilenet_v3_small, trained here on Fashion-MNIST in some minutes
+fashion_mobilenet_v2, fashion_resnet18   the same with other networks
 mobilenet_v3_small   the same with random weights and JPEG pictures, to measure time
 
 Writes inference.pdmodel and inference.pdiparams, model.onnx, calibrate.npy, truth.npy and views_NN.npy: the pictures to evaluate on
@@ -100,13 +101,21 @@ def fashion_input(images):
     return np.ascontiguousarray(np.repeat(grey[:, None] / 255, 3, 1) - 0.5) / np.float32(0.5)
 
 
-def fashion(folder):
+def fashion_mobilenet_v2(folder):
+    fashion(folder, "mobilenet_v2")
+
+
+def fashion_resnet18(folder):
+    fashion(folder, "resnet18")
+
+
+def fashion(folder, network="mobilenet_v3_small"):
     import paddle
 
     paddle.seed(7)
     rng = np.random.default_rng(3)
     images, labels = fashion_part("train")
-    model = paddle.vision.models.mobilenet_v3_small(num_classes=10)
+    model = getattr(paddle.vision.models, network)(num_classes=10)
     rate = paddle.optimizer.lr.CosineAnnealingDecay(2e-3, FASHION_STEPS)
     optimizer = paddle.optimizer.AdamW(rate, parameters=model.parameters(), weight_decay=0.02)
     model.train()
