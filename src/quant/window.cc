@@ -30,12 +30,13 @@ std::int64_t window_pixels(const Graph& graph) {
   Graph tried = graph;
   Shape& input = tried.value(tried.inputs[0]).shape;
   if (input.size() != 4 || input[2] != kUnknown || input[3] != kUnknown) return 0;
-  input[0] = 1, input[2] = input[3] = kSide;
+  input[2] = input[3] = kSide;
   infer_shapes(tried);
   double bytes = 0;
   for (const Node& node : tried.nodes)
     for (ValueId id : node.outputs) {
-      const Shape& shape = tried.value(id).shape;
+      Shape shape = tried.value(id).shape;
+      if (!shape.empty() && shape[0] == kUnknown) shape[0] = 1;  // no declared batch is binding
       if (std::ranges::find(shape, kUnknown) == shape.end())
         bytes += static_cast<double>(element_count(shape)) * sizeof(float);
     }
