@@ -48,6 +48,16 @@ Wanted before(const ActivationFunction& function, const ActivationArgs& args, co
   return {point(low), point(high), after.step};
 }
 
+// All that a function with an upper and a lower bound gives.
+std::optional<Wanted> all_of(const ActivationFunction& function, const ActivationArgs& args) {
+  constexpr float kFar = 1e4f;
+  constexpr double kBound = 100;
+  const auto low = static_cast<double>(function.value(-kFar, args)),
+             high = static_cast<double>(function.value(kFar, args));
+  if (!(high > low) || high > kBound || low < -kBound) return std::nullopt;
+  return Wanted{low, high, (high - low) / 255};
+}
+
 std::optional<Wanted> wanted_by(const Writer& w, const Node& reader, ValueId id, int depth) {
   if (reader.op == "quantize") {
     const std::optional<Quantization> how = quantization_of(w.graph(), reader);
@@ -55,9 +65,10 @@ std::optional<Wanted> wanted_by(const Writer& w, const Node& reader, ValueId id,
   }
   if (reader.outputs.empty() || reader.outputs[0] == kNoValue) return std::nullopt;
   if (const ActivationFunction* function = find_activation(reader.op)) {
-    const std::optional<Wanted> after = wanted_of(w, reader.outputs[0], depth + 1);
-    if (!after) return std::nullopt;
-    return before(*function, activation_args(*function, reader), *after);
+    const ActivationArgs args = activation_args(*function, reader);
+    std::optional<Wanted> after = wanted_of(w, reader.outputs[0], depth + 1);
+    if (!after) after = all_of(*function, args);
+    return after ? std::optional(before(*function, args, *after)) : std::nullopt;
   }
   if (reader.op == "add" && reader.inputs[0] != reader.inputs[1]) {
     const Node* other = w.maker(reader.inputs[0] == id ? reader.inputs[1] : reader.inputs[0]);

@@ -28,14 +28,14 @@ Tensor float_list(const std::vector<float>& values, bool scalar) {
 }
 
 // Scales and zero points in the file's terms, for a tensor of this quantization.
-WrittenQuantization written(Writer& w, const Quantization& how, DType dtype, double ratio) {
+WrittenQuantization written(Writer& w, const Quantization& how, DType dtype, double ratio, int shift = 0) {
   WrittenQuantization result;
   result.dtype = dtype;
   for (double step : how.steps) result.steps.push_back(static_cast<float>(step * ratio));
   const bool scalar = how.is_per_tensor();
   result.scale = w.constant(float_list(result.steps, scalar));
   std::vector<double> zeros;
-  for (std::size_t i = 0; i < how.steps.size(); ++i) zeros.push_back(how.zero_point(i));
+  for (std::size_t i = 0; i < how.steps.size(); ++i) zeros.push_back(how.zero_point(i) + shift);
   const Tensor zero =
       Tensor::of<double>(scalar ? Shape{} : Shape{static_cast<std::int64_t>(zeros.size())}, zeros)
           .cast(dtype);
@@ -67,7 +67,9 @@ void write_quantize(Writer& w) {
       (dtype != DType::kInt8 || !std::ranges::all_of(how.zero_points, [](int z) { return z == 0; })))
     fail("TensorRT takes int8 with zero point 0, this one is {} with zero point {}", octet::name_of(dtype),
          how.zero_point());
-  const WrittenQuantization made = written(w, how, dtype, ratio);
+  // The same integers, 128 more: ONNX Runtime takes int8 only where a single node reads them.
+  const bool shifts = w.target() == Target::kCpu && dtype == DType::kInt8 && how.is_per_tensor();
+  const WrittenQuantization made = written(w, how, shifts ? DType::kUInt8 : dtype, ratio, shifts ? 128 : 0);
   w.integers(node.outputs[0]) = made;
   w.emit_to("QuantizeLinear", {w.in(0), made.scale, made.zero_point}, {w.out()}, axis_attrs(made));
 }
@@ -115,6 +117,14 @@ void write_dequantize(Writer& w) {
     made = written(w, how, w.value(0).dtype, 1);
   }
   w.integers(node.outputs[0]) = made;
+  // ONNX Runtime computes with integers only where one node dequantizes them, for all who read them.
+  const ValueId y = node.outputs[0];
+  const Node* maker = w.maker(node.inputs[0]);
+  if (maker && maker->op == "quantize" && !w.is_output(y)) {
+    std::string& first = w.integers(node.inputs[0]).dequantized;
+    if (!first.empty() && quantization_of(w.graph(), *maker)->steps == how.steps) return w.alias(y, first);
+    first = w.out();
+  }
   w.emit_to("DequantizeLinear", {w.in(0), made.scale, made.zero_point}, {w.out()}, axis_attrs(made));
 }
 

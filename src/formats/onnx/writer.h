@@ -38,6 +38,7 @@ struct WrittenQuantization {
   std::vector<float> steps;
   std::int64_t axis = -1;
   DType dtype = DType::kInt8;
+  std::string dequantized = {};  // of integers: the floats that a DequantizeLinear has made of them; "": none
 };
 
 class Writer {
@@ -76,6 +77,8 @@ class Writer {
   const std::vector<Initializer>& initializers() const { return initializers_; }
   std::string value_info(ValueId id);  // name, type and shape
 
+  // Another value that is the same as one that has this name: those who read it read that one.
+  void alias(ValueId id, std::string name) { names_[static_cast<std::size_t>(id)] = std::move(name); }
   const Node* maker(ValueId id) const { return makers_[static_cast<std::size_t>(id)]; }  // null: none
   std::span<const Node* const> readers(ValueId id) const { return readers_[static_cast<std::size_t>(id)]; }
   bool is_output(ValueId id) const { return std::ranges::find(graph_.outputs, id) != graph_.outputs.end(); }

@@ -12,7 +12,7 @@ std::optional<float> float_from(const ValueInfo* input, float value, std::string
   require_float(*input, what);
   merge_dims(product(input->shape), 1, fmt::format("the number of elements of {}", what));
   if (!input->data) return std::nullopt;
-  return input->data->data<float>()[0];
+  return input->data->aligned().data<float>()[0];
 }
 
 void infer_non_max_suppression(const Node& node, Inputs inputs, Outputs outputs) {
