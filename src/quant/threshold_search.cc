@@ -24,6 +24,12 @@ std::vector<Choices> choices_of(std::span<const ThresholdMethod> methods, const 
     const auto at = static_cast<std::size_t>(i);
     const std::string& name = graph.value(ids[at]).name;
     auto statistics = calibration.tensors.find(name);
+    // A tensor that never had elements: any threshold will do.
+    if (statistics != calibration.tensors.end() && statistics->second.empty() &&
+        statistics->second.not_finite == 0) {
+      for (auto& of_method : found) of_method[at] = 1;
+      return;
+    }
     if (statistics == calibration.tensors.end() || statistics->second.empty())
       fail("{}: calibration never saw this tensor with finite values", name);
     auto second = calibration.second_pass.find(name);

@@ -211,7 +211,7 @@ void write_group_norm(Writer& w) {
   const auto groups = get<std::int64_t>(w, "groups");
   const Shape& x = w.value(0).shape;
   const std::int64_t channels = x.size() > 1 ? x[1] : kUnknown, parts = groups == 0 ? channels : groups;
-  if (channels == kUnknown) fail("the channels of x are not known");
+  if (channels == kUnknown && !(w.has("scale") && w.has("bias"))) fail("the channels of x are not known");
   auto filled = [&](std::int64_t count, float value) {
     return w.constant(Tensor::of<float>({count}, std::vector<float>(static_cast<std::size_t>(count), value)));
   };
