@@ -245,7 +245,8 @@ int usable_threads(int wanted, Reporter& reporter) {
   for (std::thread& thread : started) thread.join();
   if (static_cast<int>(started.size()) == kPools * wanted - 1) return wanted;
   // Whatever the limit is, training itself needs some of it, too.
-  const int threads = std::max(static_cast<int>(started.size() + 1) / (2 * kPools), 1);
+  const int threads =
+      std::clamp(static_cast<int>(started.size() + 1) / (2 * kPools), 1, std::max(default_threads(), 1));
   reporter.notice(
       fmt::format("the system has no room for {0} threads to train, {0} to read data and {0} to run models; "
                   "going on with {1} of each",
