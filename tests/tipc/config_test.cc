@@ -181,7 +181,7 @@ TEST(TipcConfig, ShippedFilesKeepTheLinesOfTheDocuments) {
   const std::filesystem::path configs = std::filesystem::path(kSourceDir) / "test_tipc/configs";
   int files = 0;
   for (const auto& entry : std::filesystem::recursive_directory_iterator(configs)) {
-    if (!entry.is_regular_file()) continue;
+    if (entry.path().extension() != ".txt") continue;  // what a chain of segmentation trains is beside it
     ++files;
     SCOPED_TRACE(entry.path());
     const Config config = Config::load(entry.path());
@@ -227,7 +227,7 @@ TEST(TipcConfig, ShippedFilesKeepTheLinesOfTheDocuments) {
       EXPECT_EQ(config.get(place.section, place.field).number, place.line) << place.field;
     EXPECT_EQ(config.trainers().at(0).command->number, config.is_ptq() ? 12 : 14);
   }
-  EXPECT_GE(files, 12);
+  EXPECT_GE(files, 16);
 }
 
 }  // namespace
