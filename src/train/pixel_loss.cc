@@ -57,12 +57,13 @@ OCTET_CLONES void sum_exponentials(const float* __restrict block, std::int64_t c
     for (std::int64_t i = 0; i < kBlock; ++i) sums[i] += exp_of(block[c * kBlock + i] - largest[i]);
 }
 
-// The logits become probabilities times a factor for each pixel. `log_sums`: of the exponentials of a pixel.
+// The logits become probabilities times a factor for each pixel. `inverses`: 1 / the sum of the pixel.
 OCTET_CLONES void to_probabilities(float* __restrict block, std::int64_t classes,
-                                   const float* __restrict log_sums, const float* __restrict factors) {
+                                   const float* __restrict largest, const float* __restrict inverses,
+                                   const float* __restrict factors) {
   for (std::int64_t c = 0; c < classes; ++c)
     for (std::int64_t i = 0; i < kBlock; ++i)
-      block[c * kBlock + i] = exp_of(block[c * kBlock + i] - log_sums[i]) * factors[i];
+      block[c * kBlock + i] = exp_of(block[c * kBlock + i] - largest[i]) * inverses[i] * factors[i];
 }
 
 // Calls work(picture, first pixel, number of pixels, block) for all blocks.
@@ -78,18 +79,20 @@ void for_blocks(const Pixels& pixels, const Work& work) {
   });
 }
 
-// Logits of pictures are large: what is kept for the gradient is them, which exist in any case, and a number
-// for each pixel, but no probabilities.
+// Logits of pictures are large: what is kept for the gradient is them, which exist in any case, and two
+// numbers for each pixel, but no probabilities. (One number, the logarithm of the sum, would be too coarse
+// beside large logits.)
 struct PixelCrossEntropy : torch::autograd::Function<PixelCrossEntropy> {
   static at::Tensor forward(AutogradContext* context, const at::Tensor& logits, const at::Tensor& labels,
                             std::int64_t ignored) {
     const Pixels pixels = pixels_of(logits);
     at::Tensor losses =
         at::empty(labels.sizes(), logits.options().memory_format(at::MemoryFormat::Contiguous));
-    at::Tensor log_sums = at::empty_like(losses);
+    at::Tensor largest_logits = at::empty_like(losses), inverse_sums = at::empty_like(losses);
     const auto* from = logits.const_data_ptr<float>();
     const auto* label = labels.const_data_ptr<std::uint8_t>();
-    float *to = losses.data_ptr<float>(), *kept = log_sums.data_ptr<float>();
+    float *to = losses.data_ptr<float>(), *kept_largest = largest_logits.data_ptr<float>(),
+          *kept_inverses = inverse_sums.data_ptr<float>();
     for_blocks(pixels, [&](std::int64_t n, std::int64_t first, std::int64_t count, float* block) {
       float largest[kBlock], sums[kBlock], mine[kBlock] = {};
       const std::int64_t at = n * pixels.plane + first, picture = n * pixels.classes * pixels.plane;
@@ -98,11 +101,12 @@ struct PixelCrossEntropy : torch::autograd::Function<PixelCrossEntropy> {
         if (label[at + i] != ignored) mine[i] = block[label[at + i] * kBlock + i];
       sum_exponentials(block, pixels.classes, largest, sums);
       for (std::int64_t i = 0; i < count; ++i) {
-        kept[at + i] = largest[i] + std::log(sums[i]);
+        kept_largest[at + i] = largest[i];
+        kept_inverses[at + i] = 1 / sums[i];
         to[at + i] = label[at + i] == ignored ? 0 : std::log(sums[i]) - (mine[i] - largest[i]);
       }
     });
-    context->save_for_backward({logits, labels, log_sums});
+    context->save_for_backward({logits, labels, largest_logits, inverse_sums});
     context->saved_data["ignored"] = ignored;
     return losses;
   }
@@ -114,17 +118,19 @@ struct PixelCrossEntropy : torch::autograd::Function<PixelCrossEntropy> {
     const Pixels pixels = pixels_of(logits);
     at::Tensor result = at::empty_like(logits);
     const auto *from = logits.const_data_ptr<float>(), *g = gradient.const_data_ptr<float>(),
-               *log_sums = saved[2].const_data_ptr<float>();
+               *largest_logits = saved[2].const_data_ptr<float>(),
+               *inverse_sums = saved[3].const_data_ptr<float>();
     const auto* label = labels.const_data_ptr<std::uint8_t>();
     float* to = result.data_ptr<float>();
     for_blocks(pixels, [&](std::int64_t n, std::int64_t first, std::int64_t count, float* block) {
-      float factors[kBlock] = {}, sums[kBlock] = {};
+      float factors[kBlock] = {}, largest[kBlock] = {}, inverses[kBlock] = {};
       const std::int64_t at = n * pixels.plane + first, picture = n * pixels.classes * pixels.plane;
       read_block(from + picture, pixels, first, count, block);
       for (std::int64_t i = 0; i < count; ++i)
         if (label[at + i] != ignored) factors[i] = g[at + i];
-      std::copy_n(log_sums + at, count, sums);
-      to_probabilities(block, pixels.classes, sums, factors);
+      std::copy_n(largest_logits + at, count, largest);
+      std::copy_n(inverse_sums + at, count, inverses);
+      to_probabilities(block, pixels.classes, largest, inverses, factors);
       for (std::int64_t i = 0; i < count; ++i)
         if (label[at + i] != ignored) block[label[at + i] * kBlock + i] -= g[at + i];
       write_block(block, pixels, first, count, to + picture);

@@ -37,7 +37,7 @@ TEST(Completion, ScriptsAreValid) {
 
 TEST(Completion, BashCompletesCommandsFlagsValuesAndFiles) {
   EXPECT_EQ(complete_in_bash("octet inf"), "info infer\n");
-  EXPECT_EQ(complete_in_bash("octet infer --max"), "--max-batch-size\n");
+  EXPECT_EQ(complete_in_bash("octet infer --max-b"), "--max-batch-size\n");
   EXPECT_EQ(complete_in_bash("octet infer --interpolation bi"), "bilinear bicubic\n");
   EXPECT_EQ(complete_in_bash("octet infer --interpolation = o"), "opencv\n");
   EXPECT_EQ(complete_in_bash("octet infer --use_gpu Fa"), "False\n");

@@ -184,6 +184,7 @@ std::vector<OpSpec> quantization() {
        {OpSpec{.name = "conv2d_integer", .attrs = conv_spec("").attrs, .infer = infer_conv2d_integer},
         OpSpec{.name = "matmul_integer", .infer = infer_matmul_integer}}) {
     spec.inputs = {"x", "weight", "x_zero?", "weight_zero?"};
+    spec.kind = OpKind::kQuantization;
     spec.trainable = false;
     specs.push_back(std::move(spec));
   }

@@ -126,6 +126,27 @@ TEST(Epilogue, AppliesEachActivation) {
   }
 }
 
+// Of uint8 and int8, with zero points; padding is the zero point, so it adds nothing.
+TEST(IntegerProducts, SumDifferencesFromTheZeroPoints) {
+  const Tensor x = Tensor::of<std::uint8_t>({1, 1, 2, 2}, {10, 0, 255, 7});
+  const Tensor w = Tensor::of<std::int8_t>({2, 1, 2, 2}, {1, 2, 3, 4, -128, 127, 0, 5});
+  const Tensor x_zero = Tensor::of<std::uint8_t>({}, {7}), w_zero = Tensor::of<std::int8_t>({2}, {1, -1});
+  // x - 7: 3 -7; 248 0. Weights less 1: 0 1 2 3; plus 1: -127 128 1 6.
+  EXPECT_THAT(values<std::int32_t>(run_node("conv2d_integer", {x, w, x_zero, w_zero})),
+              ElementsAre(-7 + 2 * 248, -127 * 3 + 128 * -7 + 248));
+  const Attrs padded = {{"paddings", Ints{0, 1, 0, 1}}};
+  EXPECT_THAT(values<std::int32_t>(run_node("conv2d_integer", {x, w, x_zero, w_zero}, padded)),
+              ElementsAre(489, 0, 0, 0, -1029, 889, 127 * -248, 0));
+
+  const Tensor a = Tensor::of<std::uint8_t>({2, 2}, {7, 8, 200, 0});
+  const Tensor b = Tensor::of<std::int8_t>({2, 2}, {1, 2, 3, -100});
+  EXPECT_THAT(values<std::int32_t>(run_node("matmul_integer", {a, b})),
+              ElementsAre(7 + 24, 14 - 800, 200, 400));
+  // a - 7: 0 1; 193 -7. b less 1 and plus 1: 0 3; 2 -99.
+  EXPECT_THAT(values<std::int32_t>(run_node("matmul_integer", {a, b, x_zero, w_zero})),
+              ElementsAre(2, -99, -14, 193 * 3 + 7 * 99));
+}
+
 TEST(QAddQMul, WorkOnWhatTheIntegersStandFor) {
   Tensor x = Tensor::of<std::int8_t>({1, 2, 2}, {1, 2, 3, 4}), y = Tensor::of<std::int8_t>({2}, {10, 20});
   Tensor x_step = Tensor::of<float>({1}, {0.5f}), y_step = Tensor::of<float>({1}, {0.25f});
