@@ -39,6 +39,7 @@ test -s output_quant/best_model/model.pdparams
 test -s output/int8/pseudo_color_prediction/optic_test_image.png
 test -s output/masks/optic_test_image.png
 for model in output_ptq_infer output_quant_infer; do
-  octet info --model $model | grep -qi int8
+  octet info --model $model >info.txt
+  grep -q '^quantized: .*8 bits' info.txt
 done
 grep -q '\[EVAL\] #Images: ' said.txt
