@@ -13,6 +13,21 @@ namespace {
 
 constexpr double kNoBound = -std::numeric_limits<double>::infinity();
 
+// Whether a window of a pool may lie in the padding as a whole: the largest of nothing is the lowest number.
+bool may_have_empty_windows(const Node& node) {
+  if ((node.op != "pool2d" && node.op != "qpool2d") || attr<std::string>(node, "auto_pad") != "explicit")
+    return false;
+  const auto kernel = attr<std::vector<std::int64_t>>(node, "kernel"),
+             strides = attr<std::vector<std::int64_t>>(node, "strides"),
+             paddings = attr<std::vector<std::int64_t>>(node, "paddings");
+  if (attr<bool>(node, "global") || attr<bool>(node, "adaptive")) return false;
+  for (std::size_t axis = 0; axis < 2; ++axis) {
+    const std::int64_t beyond = attr<bool>(node, "ceil_mode") ? strides[axis] - 1 : 0;
+    if (paddings[2 * axis] >= kernel[axis] || paddings[2 * axis + 1] + beyond >= kernel[axis]) return true;
+  }
+  return false;
+}
+
 class Ranges {
  public:
   explicit Ranges(Graph& graph) : graph_(graph), least_(graph.values.size(), kNoBound) {}
@@ -58,6 +73,7 @@ class Ranges {
       return graph_.value(node.outputs[0]).dtype == DType::kInt8 ? quantized(node, least(node.inputs[0]))
                                                                  : kNoBound;
     if (node.op == "dequantize") return dequantized(node);
+    if (may_have_empty_windows(node)) return kNoBound;
     switch (spec_of(node).range) {
       case ValueRange::kOfInputs:
         return least_input(node);

@@ -120,12 +120,18 @@ class Maker {
 
   ValueId pool(ValueId x) {
     if (chance(25)) return b_.global_avg_pool(x);
-    const PoolOptions options{.kernel = pair(3),
-                              .strides = pair(3),
-                              .paddings = pads(1),
-                              .ceil_mode = chance(30),
-                              .exclusive = chance(70)};
-    return chance(50) ? b_.max_pool(x, options) : b_.avg_pool(x, options);
+    PoolOptions options{.kernel = pair(3),
+                        .strides = pair(3),
+                        .paddings = pads(1),
+                        .ceil_mode = chance(30),
+                        .exclusive = chance(70)};
+    if (chance(50)) return b_.avg_pool(x, options);
+    // The largest of nothing is -3.4e38, and what follows from it soon is no number.
+    for (std::size_t axis = 0; axis < 2; ++axis)
+      if (options.paddings[2 * axis] >= options.kernel[axis] ||
+          options.paddings[2 * axis + 1] + options.strides[axis] > options.kernel[axis])
+        options.paddings[2 * axis] = options.paddings[2 * axis + 1] = 0, options.strides[axis] = 1;
+    return b_.max_pool(x, options);
   }
 
   ValueId joined(ValueId x) {

@@ -307,6 +307,28 @@ TEST(MarkRanges, FollowsWhatCannotBeNegative) {
   EXPECT_EQ(lows, (Ints{-128, 0, -13, -128}));
 }
 
+// The largest of nothing is the lowest number, whatever the image holds.
+TEST(MarkRanges, WindowsOfPaddingAloneMayHoldAnything) {
+  auto low_behind = [](const Attrs& attrs) {
+    Builder b;
+    ValueId x = b.input("x", {kUnknown, 4, 6, 6});
+    ValueId scale = b.constant("s", Tensor::of<float>({1}, {4.0f}));
+    ValueId weight = b.constant("w", ramp({4, 4, 1, 1}, 4).cast(DType::kInt8));
+    ValueId pooled = b.op("qpool2d", {b.op("quantize", {b.relu(x), scale})}, attrs);
+    Graph graph = b.build({b.op("qconv2d", {pooled, weight, b.constant("m", ramp({4}, 4))})});
+    mark_ranges(graph);
+    return attr<std::int64_t>(graph.nodes.back(), "x_min");
+  };
+  const Attrs usual = {{"kernel", Ints{3, 3}}, {"strides", Ints{2, 2}}, {"paddings", Ints{1, 1, 1, 1}}};
+  EXPECT_EQ(low_behind(usual), 0);
+  EXPECT_EQ(low_behind({{"kernel", Ints{2, 1}}, {"paddings", Ints{0, 0, 1, 0}}}), -128);
+  EXPECT_EQ(low_behind({{"kernel", Ints{2, 2}},
+                        {"strides", Ints{3, 1}},
+                        {"paddings", Ints{1, 1, 0, 0}},
+                        {"ceil_mode", true}}),
+            -128);
+}
+
 TEST(LowerToInteger, WhatKeepsTheScaleStaysInIntegers) {
   Builder b;
   ValueId x = b.input("x", {kUnknown, 4, 6, 6});

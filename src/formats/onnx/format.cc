@@ -7,6 +7,8 @@
 #include "base/journal.h"
 #include "formats/onnx/model_io.h"
 #include "formats/onnx/proto.h"
+#include "formats/onnx/reader.h"
+#include "formats/onnx/writer.h"
 
 namespace octet::onnx {
 namespace fs = std::filesystem;
@@ -46,6 +48,10 @@ std::optional<ModelPaths> recognise(const fs::path& path, const LoadOptions& opt
 }  // namespace
 
 Format format() {
+  // Tables of ops are made with the row, when the program starts, and not while a file is read: memory may be
+  // short then.
+  find_row("");
+  find_writer("");
   return {.name = "onnx",
           .models = "ONNX models (*.onnx)",
           .model_file = "model.onnx",

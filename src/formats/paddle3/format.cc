@@ -7,6 +7,7 @@
 #include "base/folder.h"
 #include "base/journal.h"
 #include "formats/paddle3/model_io.h"
+#include "formats/paddle3/op_map.h"
 #include "formats/paddle3/program.h"
 
 namespace octet::paddle3 {
@@ -53,6 +54,10 @@ std::optional<ModelPaths> recognise(const fs::path& path, const LoadOptions& opt
 }  // namespace
 
 Format format() {
+  // Tables of ops are made with the row, when the program starts, and not while a file is read: memory may be
+  // short then.
+  row_to_read("1.");
+  row_to_write("");
   return {.name = "paddle3",
           .models = "Paddle 3 inference models (*.json)",
           .model_file = "inference.json",
