@@ -15,16 +15,16 @@ SIZE = 96
 # Narrow networks learn as quickly as they run.
 NETWORKS = {
     "BiSeNetV2": ("{type: BiSeNetV2, width: 0.5}", 5),
-    "PPLiteSeg": ("{type: PPLiteSeg, width: 0.25, backbone: {type: STDC1}}", 3),
+    "PPLiteSeg": ("{type: PPLiteSeg, width: 0.5, backbone: {type: STDC1}}", 3),
     "DeepLabV3P": ("{type: DeepLabV3P, width: 0.25, backbone: {type: ResNet50_vd, output_stride: 8}}", 1),
 }
 CONFIG = """
 batch_size: 4
-iters: 40
+iters: 120
 train_dataset: {{type: OpticDiscSeg, dataset_root: {data}, mode: train, transforms: [{{type: RandomHorizontalFlip}}, {{type: Normalize}}]}}
 val_dataset: {{type: OpticDiscSeg, dataset_root: {data}, mode: val, transforms: [{{type: Normalize}}]}}
 optimizer: {{type: sgd, momentum: 0.9, weight_decay: 4.0e-5}}
-lr_scheduler: {{type: PolynomialDecay, learning_rate: 0.02, end_lr: 0, power: 0.9}}
+lr_scheduler: {{type: PolynomialDecay, learning_rate: 0.05, end_lr: 0, power: 0.9}}
 loss: {{types: [{{type: CrossEntropyLoss}}], coef: {coef}}}
 model: {model}
 """
@@ -59,7 +59,7 @@ class SegmentationChainTest(WithPaddle):
             file.write(CONFIG.format(data=self.path("data"), coef=[1] * outputs, model=model))
         train = ["train", "--config", config, "--threads", 2, "--device", "cpu", "--save_interval", 1000]
         self.call(*train, "--save_dir", self.path("float"))
-        weights = self.path("float/iter_40/model.pdparams")
+        weights = self.path("float/iter_120/model.pdparams")
         self.call("export", "--config", config, "--model_path", weights, "--save_dir", self.path("fp32"))
         self.check(self.path("fp32"), FLOAT)
 
