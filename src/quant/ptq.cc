@@ -147,7 +147,7 @@ class Ptq {
     return options_.round_type == "adaround" || (options_.round_type == "auto" && is_auto());
   }
 
-  // Everything that is to decide. Only the first process does that.
+  // Everything but what makes up for the errors that are left. Only the first process decides.
   Attempt attempt(Equalization equalization, const KeptStatistics* kept) {
     Attempt result{equalization, 0, {}, graph_, {}, {}};
     if (equalization != Equalization::kNone) {
@@ -184,26 +184,10 @@ class Ptq {
         graph, method_, thresholds, options_.bias_correction, result.seen, &decisions, pool_,
         [this](const std::string& name, std::int64_t done, std::int64_t total) { stage(name, done, total); });
     drop_noisy_points(graph, &decisions, result.seen.sample, pool_);
-    if (!rounds_one_by_one()) make_up_for_errors(graph, decisions, result.seen.sample);
     if (is_auto() && options_.deploy == "octet" && options_.float_share > 0)
       leave_sensitive_layers(graph, &decisions, options_.float_share, result.seen.sample, pool_,
                              progress_of("layers to leave in float"));
-    if (rounds_one_by_one()) make_up_for_errors(graph, decisions, result.seen.sample);
     return result;
-  }
-
-  // With 8 bits each layer is rounded and corrected by itself, and what is left of its error then decides
-  // whether it stays in float. With fewer, layers make up for the errors of those before them, so it must be
-  // known which ones there are.
-  bool rounds_one_by_one() const { return rounds_by_output() && options_.weight_bits < 8; }
-
-  void make_up_for_errors(const Graph& graph, Decisions& decisions, const CalibrationSample& sample) {
-    if (rounds_by_output())
-      round_weights(graph, &decisions, options_.weight_bits, options_.bias_correction, sample, pool_,
-                    progress_of("adaround"));
-    if (options_.bias_correction && decisions.corrections.empty())
-      decisions.corrections =
-          find_corrections(graph, decisions, sample, pool_, progress_of("bias correction"));
   }
 
   // Tries another equalization, and takes it if the outputs of what comes of it are nearer to the float ones.
@@ -216,8 +200,16 @@ class Ptq {
     if (error(other) < error(best)) best = std::move(other);
   }
 
-  Graph finished(const Attempt& best) {
-    Graph quantized = quantized_graph(best.graph, best.decisions, options_.onnx_format);
+  Graph finished(Attempt& best) {
+    Decisions& decisions = best.decisions;
+    const CalibrationSample& sample = best.seen.sample;
+    if (rounds_by_output())
+      round_weights(best.graph, &decisions, options_.weight_bits, options_.bias_correction, sample, pool_,
+                    progress_of("adaround"));
+    if (options_.bias_correction && decisions.corrections.empty())
+      decisions.corrections =
+          find_corrections(best.graph, decisions, sample, pool_, progress_of("bias correction"));
+    Graph quantized = quantized_graph(best.graph, decisions, options_.onnx_format);
     // They are not what has this name in the float model, so nobody should compare the two.
     for (ValueId id : best.scaled) quantized.value(id).name += ".equalized";
     return quantized;

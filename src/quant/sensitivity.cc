@@ -41,9 +41,6 @@ Graph from_layer_on(const Graph& graph, const Decisions& decisions, const Layer&
   alone.layers = {{0, layer.axis, true}};
   alone.inputs = {{0, 0}};
   insert_quantization(rest, alone, decisions.activations, decisions.weights);
-  const ValueId output = node_of(graph, layer).outputs[0];
-  if (const auto shift = decisions.corrections.find(output); shift != decisions.corrections.end())
-    add_to_channels(rest, output, shift->second, graph.value(output).shape.size() == 4 ? 1 : -1);
   infer_shapes(rest);
   return rest;
 }
@@ -151,7 +148,6 @@ void leave_sensitive_layers(const Graph& graph, Decisions* decisions, double flo
     work -= share.work;
     error -= share.error;
     points.inputs.erase({share.layer.node, 0});
-    decisions->corrections.erase(node_of(graph, share.layer).outputs[0]);
     std::erase_if(points.layers, [&](const Layer& layer) { return layer.node == share.layer.node; });
     if (share.weights <= weights)
       weights -= share.weights;

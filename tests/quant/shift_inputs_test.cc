@@ -141,24 +141,5 @@ TEST(ShiftInputs, NotWhatSomeoneElseReadsNorInFrontOfPadding) {
   }
 }
 
-// What a bias correction will take back is no reason to leave a layer in float.
-TEST(LayerShares, AreThoseOfCorrectedLayers) {
-  Graph graph = behind_a_relu();
-  ThreadPool pool(1);
-  Decisions decisions = decide(graph, false);
-  for (auto& [id, how] : decisions.activations)
-    how = Quantization::of_abs_max(how.abs_max() / 2, 8);  // clipped, so the means are shifted
-  const CalibrationSample sample = {{picture()}};
-  const OutputError output(graph, sample, pool);
-  const auto last_error = [&] {
-    return layer_shares(graph, decisions, sample, output, pool, [](std::int64_t, std::int64_t) {})
-        .back()
-        .error;
-  };
-  const double uncorrected = last_error();
-  decisions.corrections = find_corrections(graph, decisions, sample, pool, [](std::int64_t, std::int64_t) {});
-  EXPECT_LT(last_error(), 0.9 * uncorrected);
-}
-
 }  // namespace
 }  // namespace octet::quant
