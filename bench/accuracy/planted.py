@@ -87,7 +87,7 @@ def answers(octet, model, folder, scratch):
 
 def judge(octet, folder, kind, scratch):
     out = scratch / "int8"
-    result = subprocess.run([octet, "ptq", "--model_path", folder / kind, "--data_dir", folder / "calibrate.npy", "--output_dir", out], capture_output=True, text=True)
+    result = subprocess.run([octet, "ptq", "--model_path", folder / kind, "--data_dir", folder / "calibrate.npy", "--batch_num", "0", "--output_dir", out], capture_output=True, text=True)
     if result.returncode != 0:
         raise RuntimeError(result.stderr.strip().splitlines()[-1])
     warnings = [line for line in result.stderr.splitlines() if "warning:" in line]
