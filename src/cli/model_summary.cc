@@ -17,6 +17,17 @@ bool is_older_generation(const Node& node) {
   return node.op != "dequantize";
 }
 
+// ONNX's products of integers, which are layers of a quantized model by themselves.
+bool is_integer_layer(const Node& node) {
+  return node.op == "conv2d_integer" || node.op == "matmul_integer";
+}
+
+// Paddle's files have the largest magnitudes as scales, ONNX's have steps.
+bool is_of_onnx(const Node& node) {
+  return is_integer_layer(node) ||
+         (has_attr(spec_of(node), "unit") && attr<std::string>(node, "unit") == "step");
+}
+
 }  // namespace
 
 ModelSummary summarize(const Graph& graph) {
@@ -28,7 +39,7 @@ ModelSummary summarize(const Graph& graph) {
     summary.parameter_bytes += value.constant.size_bytes();
   }
   std::vector<char> quantized(graph.values.size());  // by value: a quantizer made it
-  bool older = false, newer = false;
+  bool older = false, newer = false, onnx = false;
   for (const Node& node : graph.nodes) {
     ++summary.ops[node.op];
     if (!find_op(node.op)) {
@@ -38,7 +49,9 @@ ModelSummary summarize(const Graph& graph) {
           describe(graph, node) + (why == node.attrs.end() ? "" : ": " + std::get<std::string>(why->second)));
       continue;
     }
+    if (is_integer_layer(node)) ++summary.layers, ++summary.quantized_layers;
     if (is_quantizer(node)) {
+      onnx = onnx || is_of_onnx(node);
       (is_older_generation(node) ? older : newer) = true;
       if (has_attr(spec_of(node), "bits")) summary.bits.insert(attr<std::int64_t>(node, "bits"));
       for (ValueId id : node.outputs)
@@ -51,7 +64,9 @@ ModelSummary summarize(const Graph& graph) {
       summary.quantized_layers += any;
     }
   }
-  if (older)
+  if (onnx)
+    summary.quantization = "ONNX's integers (QuantizeLinear, DequantizeLinear)";
+  else if (older)
     summary.quantization = "Paddle's older format (fake_quantize ops)";
   else if (newer)
     summary.quantization = "Paddle's ONNX format (quantize_linear, dequantize_linear)";

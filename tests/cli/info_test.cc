@@ -77,6 +77,9 @@ TEST(InfoCommand, CountsQuantizedLayers) {
       run_octet({"info", "model"}, dir.path()).out,
       HasSubstr(
           "quantized: Paddle's ONNX format (quantize_linear, dequantize_linear), 1 of 2 layers, 8 bits"));
+  EXPECT_EQ(run_octet({"convert", "--model", "model", "--output", "model.onnx"}, dir.path()).exit_code, 0);
+  EXPECT_THAT(run_octet({"info", "model.onnx"}, dir.path()).out,
+              HasSubstr("quantized: ONNX's integers (QuantizeLinear, DequantizeLinear), 1 of 2 layers"));
 }
 
 TEST(InfoCommand, AnOpThatOctetDoesNotKnowIsAWarning) {
