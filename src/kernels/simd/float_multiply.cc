@@ -157,7 +157,8 @@ void multiply_panel(const FloatProduct& p, std::int64_t column, const Simple& si
   for (std::int64_t row = 0; row < p.rows;) {
     std::int64_t height = p.rows - row < kHeight ? p.rows - row : kHeight;
     Tile function = height == kHeight ? tile<kHeight, kVectors> : find_tile<kVectors>(height);
-    function(p, row, weights, find_sink(p, simple, row, column, buffer + (row - begin) * kWidth, kWidth));
+    float* waiting = simple.possible ? buffer : buffer + (row - begin) * kWidth;
+    function(p, row, weights, find_sink(p, simple, row, column, waiting, kWidth));
     row += height;
     if (!simple.possible && (row - begin == kGroup * kHeight || row == p.rows)) {
       store_buffer(p, buffer, kWidth, begin, row - begin, column);
