@@ -31,6 +31,8 @@ class Rewriter {
 
   void run() {
     for (std::size_t i = 0; i < graph_.nodes.size(); ++i) match_sum(static_cast<int>(i));
+    for (std::size_t i = 0; i < graph_.nodes.size(); ++i)
+      if (!replaced_[i]) match_range(static_cast<int>(i));
     std::vector<Node> nodes;
     for (std::size_t i = 0; i < graph_.nodes.size(); ++i) {
       for (Node& node : before_[static_cast<int>(i)]) nodes.push_back(std::move(node));
@@ -87,6 +89,28 @@ class Rewriter {
     added.push_back(std::move(x));
     added.push_back(std::move(w));
     replaced_[static_cast<std::size_t>(i)] = true;
+  }
+
+  // quantize -> dequantize_range of 127 levels, with a cast in between: activations of Paddle 3's files.
+  void match_range(int i) {
+    Node& last = node(i);
+    if (last.op != "dequantize_range" || attr<double>(last, "range") != levels_of(8)) return;
+    int index = uses_.producer(last.inputs[0]), cast = -1;
+    if (index >= 0 && node(index).op == "cast" && attr<std::string>(node(index), "dtype") == "float32") {
+      cast = index;
+      index = uses_.producer(node(cast).inputs[0]);
+    }
+    if (index < 0 || node(index).op != "quantize") return;
+    const Node& quantize = node(index);
+    if (attr<std::int64_t>(quantize, "bits") != 8 || attr<std::int64_t>(quantize, "axis") != -1 ||
+        attr<std::string>(quantize, "unit") != "abs_max")
+      return;
+    if (cast >= 0 && uses_.only_for_one(node(cast).outputs[0]))
+      replaced_[static_cast<std::size_t>(cast)] = true;
+    last = Node{.op = "dequantize",
+                .inputs = {quantize.outputs[0], last.inputs[1]},
+                .outputs = last.outputs,
+                .attrs = {}};
   }
 
   std::optional<ValueId> int8_weight(ValueId id, std::int64_t limit) {

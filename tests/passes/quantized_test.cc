@@ -185,6 +185,23 @@ TEST(FuseResidual, AnEarlierLayerWaitsForTheIntegersOfALaterOne) {
   expect_same(before, after, ramp({2, 4, 6, 6}, 5));
 }
 
+// Activations of Paddle 3's int8 files.
+TEST(ToQdqForm, DequantizingByARangeBehindACastIsDequantizing) {
+  Builder b;
+  ValueId x = b.input("x", {kUnknown, 3, 6, 6});
+  ValueId scale = b.constant("s", Tensor::of<float>({1}, {0.9f}));
+  ValueId q = b.op("quantize", {x, scale}, {{"dtype", "float32"}});
+  ValueId dq =
+      b.op("dequantize_range", {b.op("cast", {q}, {{"dtype", "float32"}}), scale}, {{"range", 127.0}});
+  ValueId weight = b.constant("w", integers_as_floats({4, 3, 1, 1}).cast(DType::kInt8));
+  Graph before = b.build({b.conv2d(dq, b.op("dequantize", {weight, scale}))}), after = before;
+  lower(after);
+  verify(after);
+  EXPECT_EQ(count(after, "qconv2d"), 1);
+  EXPECT_EQ(count(after, "cast") + count(after, "dequantize_range"), 0);
+  expect_same(before, after, ramp({2, 3, 6, 6}, 5));
+}
+
 TEST(RemoveDeadNodes, DropsWhatNobodyReads) {
   Builder b;
   ValueId x = b.input("x", {4});
