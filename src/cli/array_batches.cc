@@ -37,13 +37,13 @@ std::vector<fs::path> test_data_in(const fs::path& data) {
   constexpr std::string_view kName = "test_data_set_";
   std::vector<std::pair<std::size_t, fs::path>> numbered;
   if (!fs::is_directory(data, error)) return {};
-  for (fs::directory_iterator it(data, error), end; !error && it != end; it.increment(error)) {
-    const std::string name = it->path().filename().string();
-    if (!name.starts_with(kName) || !fs::is_regular_file(it->path() / "input_0.pb", error)) continue;
+  for (const fs::path& path : list_folder(data)) {
+    const std::string name = path.filename().string();
+    if (!name.starts_with(kName) || !fs::is_regular_file(path / "input_0.pb", error)) continue;
     std::size_t number = 0;
     const char* last = name.data() + name.size();
     if (std::from_chars(name.data() + kName.size(), last, number).ptr == last)
-      numbered.emplace_back(number, it->path());
+      numbered.emplace_back(number, path);
   }
   std::ranges::sort(numbered);
   std::vector<fs::path> folders;

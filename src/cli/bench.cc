@@ -447,8 +447,8 @@ std::function<int()> declare_bench(Args& args) {
   args.add("runs", &options->runs, {1, 1'000'000}, "timed runs of each model");
   args.add(
       "streams", &options->streams, {1, 1024},
-      "so many runs at the same time, each with its share of the threads: what a server reaches. Weights are "
-      "shared");
+      "how many runs go on at the same time, each with its share of the threads, as in a server; they share "
+      "the weights");
   args.add("batch", &options->batch, {1, 65536}, "pictures per run: the first dimension of the inputs");
   args.add("profile", &options->profile, "also a table of the layers: kernel, time, share, GMAC/s");
   args.add("json", &options->json, "FILE", "also write the results to FILE");

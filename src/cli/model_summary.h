@@ -16,7 +16,7 @@ struct ModelSummary {
   std::int64_t parameters = 0;             // tensors
   std::int64_t parameter_elements = 0;
   std::uint64_t parameter_bytes = 0;
-  std::string quantization;  // "" for a float model, otherwise the generation of Paddle's format
+  std::string quantization;  // "" for a float model, otherwise the form of its integers
   int quantized_layers = 0;  // convolutions and products that work on quantized numbers
   int layers = 0;            // all of them
   std::set<std::int64_t> bits;

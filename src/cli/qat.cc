@@ -23,14 +23,8 @@ QatFlags::QatFlags() {
 
 train::DistillOptions options_of(const QatFlags& flags) {
   train::DistillOptions distill = flags.distill;
-  SaveOptions save = flags.save;
-  take_file_name(&distill.output_dir, &save);
-  save = saved_files(save, QatFlags().save);
-  distill.save_format = save.format;
-  distill.save_opset = save.opset;
-  distill.save_target = save.target;
-  distill.save_model_filename = save.model_file;
-  distill.save_params_filename = save.weights_file;
+  take_file_name(&distill.output_dir, &distill.save);
+  distill.save = saved_files(distill.save, train::DistillOptions().save);
   distill.model = flags.model.path;
   distill.model_filename = flags.model.files.model_file;
   distill.params_filename = flags.model.files.weights_file;
@@ -101,10 +95,10 @@ void add_qat_flags(Args& args, QatFlags* flags) {
   output.aliases = {"quantize-model-path"};
   output.required = true;
   output.path = "output_dir";
-  add_format_flags(args, &flags->save);
-  args.add("save-model-filename", &flags->save.model_file, "NAME", "file name of its program").path =
+  add_format_flags(args, &distill.save);
+  args.add("save-model-filename", &distill.save.model_file, "NAME", "file name of its program").path =
       "save_model_filename";
-  args.add("save-params-filename", &flags->save.weights_file, "NAME", "file name of its parameters").path =
+  args.add("save-params-filename", &distill.save.weights_file, "NAME", "file name of its parameters").path =
       "save_params_filename";
   args.add("onnx-format", &distill.onnx_format,
            "the newer generation of Paddle's quantized files, with true int8 weights; False: the older")

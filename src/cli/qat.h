@@ -18,8 +18,6 @@ struct QatFlags {
   PreprocessFlags preprocess;
   QuantFlags quant;
   train::DistillOptions distill;
-  SaveOptions save = {.model_file = distill.save_model_filename,
-                      .weights_file = distill.save_params_filename};
   std::optional<int> threads;
   int seed = 0;
   double lr = 0;  // 0: by the number of bits

@@ -14,6 +14,13 @@ bool is_near(double a, double b) {
   return std::abs(a - b) <= 1e-5 * std::max(std::abs(a), std::abs(b));
 }
 
+void become(Node& node, std::string op, std::vector<ValueId> inputs, Attrs attrs) {
+  node.op = std::move(op);
+  node.inputs = std::move(inputs);
+  node.attrs = std::move(attrs);
+  node.source = -1;
+}
+
 const Node* Match::node_of(ValueId id) const {
   const int i = id == kNoValue ? -1 : uses_.producer(id);
   if (i < 0 || graph_.value(id).dtype != DType::kFloat32) return nullptr;

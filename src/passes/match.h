@@ -1,5 +1,6 @@
 #pragma once
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -22,6 +23,9 @@ struct Product {
 };
 
 bool is_near(double a, double b);  // but for the rounding of constants to float
+
+// Makes another op of a node, which keeps its outputs.
+void become(Node& node, std::string op, std::vector<ValueId> inputs, Attrs attrs);
 
 class Match {
  public:

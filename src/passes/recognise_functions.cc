@@ -49,16 +49,21 @@ Maybe hard_sigmoid(const Match& match, ValueId id) {
                      {"offset", tidy(inside->inner.shift * outer.factor)}}};
 }
 
+// The a and x of 1 + exp(a * x), as an Affine without a shift.
+std::optional<Affine> one_plus_exp(const Match& match, ValueId id) {
+  const Affine sum = match.affine(id);
+  const Node* exp = match.maker(sum.x, "exp");
+  if (!exp || sum.factor != 1 || sum.shift != 1) return std::nullopt;
+  const Affine inner = match.affine(exp->inputs[0]);
+  return inner.shift == 0 ? std::optional(inner) : std::nullopt;
+}
+
 // 1 / (1 + exp(-x)).
 Maybe sigmoid(const Match& match, ValueId id) {
   const Node* node = match.maker(id, "div");
   if (!node || match.number(node->inputs[0]) != 1.0) return std::nullopt;
-  const Affine below = match.affine(node->inputs[1]);
-  const Node* exp = match.maker(below.x, "exp");
-  if (!exp || below.factor != 1 || below.shift != 1) return std::nullopt;
-  const Affine inner = match.affine(exp->inputs[0]);
-  if (inner.factor != -1 || inner.shift != 0) return std::nullopt;
-  return Recognised{"sigmoid", inner.x};
+  const std::optional<Affine> inner = one_plus_exp(match, node->inputs[1]);
+  return inner && inner->factor == -1 ? Maybe(Recognised{"sigmoid", inner->x}) : std::nullopt;
 }
 
 // The functions of x that are scale * x * term.
@@ -167,12 +172,9 @@ Maybe gated(const Match& match, ValueId id) {
 Maybe divided_swish(const Match& match, ValueId id) {
   const Node* node = match.maker(id, "div");
   if (!node) return std::nullopt;
-  const Affine below = match.affine(node->inputs[1]);
-  const Node* exp = match.maker(below.x, "exp");
-  if (!exp || below.factor != 1 || below.shift != 1) return std::nullopt;
-  const Affine inner = match.affine(exp->inputs[0]);
-  if (inner.x != node->inputs[0] || inner.shift != 0) return std::nullopt;
-  return Recognised{"swish", inner.x, {{"beta", -inner.factor}}};
+  const std::optional<Affine> inner = one_plus_exp(match, node->inputs[1]);
+  if (!inner || inner->x != node->inputs[0]) return std::nullopt;
+  return Recognised{"swish", inner->x, {{"beta", -inner->factor}}};
 }
 
 }  // namespace
@@ -197,10 +199,7 @@ void recognise_functions(Graph& graph) {
       Node& node = graph.nodes[i];
       if (node.op == recognised.op) continue;
       changed = true;
-      node.op = recognised.op;
-      node.inputs = {recognised.x};
-      node.attrs = std::move(recognised.attrs);
-      node.source = -1;
+      become(node, recognised.op, {recognised.x}, std::move(recognised.attrs));
     }
   }
   remove_dead_nodes(graph);

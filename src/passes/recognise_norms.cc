@@ -103,13 +103,6 @@ ValueId flat(Graph& graph, ValueId id) {
   return graph.add_constant(value.name + ".flat", std::move(tensor));
 }
 
-void become(Node& node, std::string op, std::vector<ValueId> inputs, Attrs attrs) {
-  node.op = std::move(op);
-  node.inputs = std::move(inputs);
-  node.attrs = std::move(attrs);
-  node.source = -1;
-}
-
 // The node that reads a value alone, if it is of this op, with what else it reads.
 Node* next_of(Graph& graph, const Match& match, ValueId id, std::string_view op) {
   if (!match.uses().only_for_one(id)) return nullptr;

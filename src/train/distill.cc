@@ -214,19 +214,13 @@ class Distiller {
     const fs::path folder = options_.output_dir;
     make_directory(folder);
     AtomicFiles files;
-    add_model(files, graph, folder,
-              {.format = options_.save_format,
-               .model_file = options_.save_model_filename,
-               .weights_file = options_.save_params_filename,
-               .opset = options_.save_opset,
-               .target = options_.save_target});
-    files.add(folder / "deploy.yaml",
-              write_deploy_yaml(options_.transforms, options_.save_model_filename,
-                                options_.save_params_filename, load_class_names(options_.model)));
+    const std::string &model = options_.save.model_file, &params = options_.save.weights_file;
+    add_model(files, graph, folder, options_.save);
+    files.add(folder / "deploy.yaml", write_deploy_yaml(options_.transforms, model, params,
+                                                        load_class_names(options_.model)));
     files.commit();
-    const std::string& params = options_.save_params_filename;
-    reporter_.line(fmt::format("wrote {}{}", (folder / options_.save_model_filename).string(),
-                               params.empty() ? "" : " and " + params));
+    reporter_.line(
+        fmt::format("wrote {}{}", (folder / model).string(), params.empty() ? "" : " and " + params));
   }
 
   const DistillOptions& options_;

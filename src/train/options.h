@@ -8,6 +8,7 @@
 #include "data/mask_dataset.h"
 #include "data/transform.h"
 #include "models/models.h"
+#include "octet/model.h"
 #include "tasks/segmentation_inference.h"
 
 // What `octet train` is told; src/cli/train.cc has the flags and the keys of recipes. No libtorch here: octet
@@ -162,9 +163,7 @@ struct DistillOptions {
   std::string model;  // a folder or a file
   std::string model_filename, params_filename;
   std::string data_dir, output_dir;
-  std::string save_format = "paddle", save_target = "cpu";
-  int save_opset = 0;
-  std::string save_model_filename = "__model__", save_params_filename = "__params__";
+  SaveOptions save = {.model_file = "__model__", .weights_file = "__params__"};
   bool onnx_format = true;
   Transforms transforms = {};
   int batch_size = 16, epochs = 10;

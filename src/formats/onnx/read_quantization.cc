@@ -17,7 +17,7 @@ std::int64_t channel_axis(Reader& r) {
 
 void check_blocks(Reader& r) {
   if (r.integer("block_size", 0) != 0)
-    fail("block_size is {}: octet reads one scale a tensor or channel", r.integer("block_size"));
+    fail("block_size is {}: octet reads one scale per tensor or channel", r.integer("block_size"));
 }
 
 std::vector<ValueId> operands(Reader& r) {
@@ -126,8 +126,8 @@ void read_dynamic_quantize(Reader& r, const ReadRow&) {
 
 std::vector<ReadRow> quantization_rows() {
   return {
-      {"QuantizeLinear", 10, "quantize", read_quantize, "to 8 bits, one scale a tensor or channel"},
-      {"DequantizeLinear", 10, "dequantize", read_dequantize, "one scale a tensor or channel"},
+      {"QuantizeLinear", 10, "quantize", read_quantize, "to 8 bits, one scale per tensor or channel"},
+      {"DequantizeLinear", 10, "dequantize", read_dequantize, "one scale per tensor or channel"},
       {"DynamicQuantizeLinear", 11, "quantize", read_dynamic_quantize},
       {"QLinearConv", 10, "conv2d", read_qlinear_conv, "along two dimensions"},
       {"QLinearMatMul", 10, "matmul", read_qlinear_matmul, "one scale of the result"},

@@ -14,8 +14,8 @@ namespace octet::onnx {
 namespace {
 
 constexpr int kMaxDepth = 16;
-constexpr double kCoarsest =
-    4;  // steps of the next quantization that one of the pair may be; more loses too much
+// How many steps of the next quantization one step of the pair may be: more would lose too much.
+constexpr double kCoarsest = 4;
 
 // What a reader can tell apart: nothing beyond low and high, nothing finer than step.
 struct Wanted {

@@ -10,19 +10,17 @@ namespace {
 
 // ONNX's LSTM multiplies its input with the weights itself, where octet has a matmul in front of it: that
 // one, if it serves nothing else and its weights are constants; null otherwise.
-const Node* weights_of_lstm(const Graph& graph, const std::vector<const Node*>& makers, const Node& lstm) {
+const Node* weights_of_lstm(const Writer& w, const Node& lstm) {
   const ValueId given = lstm.inputs[0];
-  const Node* product = makers[static_cast<std::size_t>(given)];
+  const Node* product = w.maker(given);
   if (!product || product->op != "matmul" || attr<bool>(*product, "transpose_x") ||
       attr<bool>(*product, "transpose_y") || attr<double>(*product, "alpha") != 1)
     return nullptr;
-  const Value& weights = graph.value(product->inputs[1]);
+  const Value& weights = w.graph().value(product->inputs[1]);
   const ValueId bias = input_of(*product, "bias");
   if (!weights.is_constant() || weights.shape.size() != 2 || weights.dtype != DType::kFloat32) return nullptr;
-  if (bias != kNoValue && !graph.value(bias).is_constant()) return nullptr;
-  std::ptrdiff_t readers = std::ranges::count(graph.outputs, given);
-  for (const Node& node : graph.nodes) readers += std::ranges::count(node.inputs, given);
-  return readers == 1 ? product : nullptr;
+  if (bias != kNoValue && !w.graph().value(bias).is_constant()) return nullptr;
+  return w.readers(given).size() == 1 && !w.is_output(given) ? product : nullptr;
 }
 
 struct LstmSizes {
@@ -145,12 +143,11 @@ void write_resample(Writer& w) {
 
 }  // namespace
 
-std::map<const Node*, const Node*> absorbed_nodes(const Graph& graph,
-                                                  const std::vector<const Node*>& makers) {
+std::map<const Node*, const Node*> absorbed_nodes(const Writer& w) {
   std::map<const Node*, const Node*> absorbed;
-  for (const Node& node : graph.nodes)
+  for (const Node& node : w.graph().nodes)
     if (node.op == "lstm")
-      if (const Node* product = weights_of_lstm(graph, makers, node)) absorbed.emplace(product, &node);
+      if (const Node* product = weights_of_lstm(w, node)) absorbed.emplace(product, &node);
   return absorbed;
 }
 

@@ -78,7 +78,7 @@ Writer::Writer(const Graph& graph, std::int64_t opset, Target target)
   for (const Node& node : graph_.nodes)
     for (ValueId id : node.inputs)
       if (id != kNoValue) readers_[static_cast<std::size_t>(id)].push_back(&node);
-  absorbed_ = absorbed_nodes(graph_, makers_);
+  absorbed_ = absorbed_nodes(*this);
   // Users know these by their names, so they come first.
   for (const auto* list : {&graph_.inputs, &graph_.outputs})
     for (ValueId id : *list) name_of(id);

@@ -96,20 +96,20 @@ class Writer {
   const OnnxSource* source_ = nullptr;
   const Node* node_ = nullptr;
   std::vector<bool> ranked_;
-  std::vector<std::string> names_;  // one a value; "": none yet
+  std::vector<std::string> names_;  // one per value; "": none yet
   std::unordered_set<std::string> taken_;
   std::string base_;  // of the names of what the current node needs besides
   std::vector<std::string> nodes_;
   std::vector<Initializer> initializers_;
   std::set<ValueId> written_constants_;
-  std::vector<const Node*> makers_;                // one a value
-  std::vector<std::vector<const Node*>> readers_;  // one a value
+  std::vector<const Node*> makers_;                // one per value
+  std::vector<std::vector<const Node*>> readers_;  // one per value
   std::map<const Node*, const Node*> absorbed_;    // with the node that each is a part of
-  std::vector<WrittenQuantization> integers_;      // one a value
+  std::vector<WrittenQuantization> integers_;      // one per value
 };
 
 // Nodes that ONNX has inside of another, with that one.
-std::map<const Node*, const Node*> absorbed_nodes(const Graph& graph, const std::vector<const Node*>& makers);
+std::map<const Node*, const Node*> absorbed_nodes(const Writer& w);
 
 // Whether a value can't be negative, as far as the ops that make it tell.
 bool is_never_negative(const Writer& w, ValueId id, int depth = 0);

@@ -95,7 +95,7 @@ void require_integers(Inputs inputs, std::int64_t channels) {
     const std::int64_t count = product(zero->shape);
     if (count != kUnknown && count != 1 && (i == 0 || (channels != kUnknown && count != channels)))
       fail("{}_zero has shape {}, expected one element{}", what, to_string(zero->shape),
-           i == 0 ? "" : " or one an output channel");
+           i == 0 ? "" : " or one per output channel");
   }
 }
 
