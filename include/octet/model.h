@@ -25,6 +25,7 @@ struct LoadOptions {
   // By the name of an input (without a name: the first), what to take in place of the shape that the file
   // declares: files may declare none, or one that no longer holds.
   std::map<std::string, std::vector<std::int64_t>> input_shapes = {};
+  bool operator==(const LoadOptions&) const = default;
 };
 
 // How a model is written. Empty: as the format usually calls its files.
@@ -35,6 +36,7 @@ struct SaveOptions {
   // made: cpu (ONNX Runtime, OpenVINO), tensorrt, or common, which all of them take.
   int opset = 0;
   std::string target = "cpu";
+  bool operator==(const SaveOptions&) const = default;
 };
 
 // A model in memory. Copies share it; it does not change.

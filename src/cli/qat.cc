@@ -26,8 +26,7 @@ train::DistillOptions options_of(const QatFlags& flags) {
   take_file_name(&distill.output_dir, &distill.save);
   distill.save = saved_files(distill.save, train::DistillOptions().save);
   distill.model = flags.model.path;
-  distill.model_filename = flags.model.files.model_file;
-  distill.params_filename = flags.model.files.weights_file;
+  distill.files = flags.model.files;
   distill.transforms = transforms_of(flags.preprocess, flags.model.path, distill.transforms);
   distill.threads = flags.threads.value_or(0);
   distill.seed = static_cast<std::uint64_t>(flags.seed);
@@ -55,6 +54,8 @@ void add_qat_flags(Args& args, QatFlags* flags) {
   args.at("model-dir").path = "model.model_dir";
   args.at("model-filename").path = "model.model_filename";
   args.at("params-filename").path = "model.params_filename";
+  add_shape_flag(args, &flags->model);
+  args.at("input").path = "model.input";
   args.group("Data");
   Flag& data = args.add("data-dir", &distill.data_dir, "FILE_OR_DIR",
                         "pictures; labels are used if there are any, but not needed");

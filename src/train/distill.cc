@@ -70,8 +70,7 @@ class Distiller {
       : options_(options),
         reporter_(reporter),
         pool_(usable_threads(options.threads > 0 ? options.threads : default_threads(), reporter)),
-        model_(
-            models::load_inference_model(options.model, {options.model_filename, options.params_filename})),
+        model_(models::load_inference_model(options.model, options.files)),
         teacher_(model_.graph, at::kCPU),
         student_(model_.graph, at::kCPU),
         deployed_teacher_(prepare(model_.graph, {}), pool_),
@@ -216,8 +215,8 @@ class Distiller {
     AtomicFiles files;
     const std::string &model = options_.save.model_file, &params = options_.save.weights_file;
     add_model(files, graph, folder, options_.save);
-    files.add(folder / "deploy.yaml", write_deploy_yaml(options_.transforms, model, params,
-                                                        load_class_names(options_.model)));
+    files.add(folder / "deploy.yaml",
+              write_deploy_yaml(options_.transforms, model, params, load_class_names(options_.model)));
     files.commit();
     reporter_.line(
         fmt::format("wrote {}{}", (folder / model).string(), params.empty() ? "" : " and " + params));

@@ -161,7 +161,7 @@ struct TrainOptions {
 // What `octet qat` is told: to distil an inference model into its quantized self.
 struct DistillOptions {
   std::string model;  // a folder or a file
-  std::string model_filename, params_filename;
+  LoadOptions files = {};
   std::string data_dir, output_dir;
   SaveOptions save = {.model_file = "__model__", .weights_file = "__params__"};
   bool onnx_format = true;

@@ -60,6 +60,7 @@ std::string another_value(const Flag& flag) {
   if (flag.name == "model.backbone.output_stride") return "16";
   if (flag.value == "N,N,...") return "4,5";
   if (flag.value == "W,H") return "48,32";
+  if (flag.value == "[NAME=]SHAPE") return "x=1x3x32x48";
   if (flag.name == "transforms") return "[{type: ToBGR}, {type: Normalize}]";
   if (flag.boolean) return flag.default_text == "True" ? "False" : "True";
   if (flag.number_list) return "0.25,0.5,0.75";

@@ -10,14 +10,58 @@ std::int64_t channel_axis(Reader& r) {
   const Shape& scale = r.shape(r.in(1));
   if (scale.empty()) return -1;
   if (scale.size() != 1)
-    fail("its scale has shape {}: blocks of numbers, which octet does not read", to_string(scale));
+    fail("its scale has shape {}: expected one dimension, or a block_size", to_string(scale));
   if (scale[0] == 1) return -1;
   return Reader::axis(r.integer("axis", 1), r.rank(r.in(0)));
 }
 
-void check_blocks(Reader& r) {
-  if (r.integer("block_size", 0) != 0)
-    fail("block_size is {}: octet reads one scale per tensor or channel", r.integer("block_size"));
+// Scales or zero points of blocks, input i, one for each number: each is repeated along the axis as often as
+// its block is long. The last block may be cut off.
+ValueId one_per_number(Reader& r, std::size_t i, std::int64_t block) {
+  const Shape &x = r.shape(r.in(0)), &scales = r.shape(r.in(i));
+  const std::int64_t axis = Reader::axis(r.integer("axis", 1), x.size());
+  const auto at = static_cast<std::size_t>(axis);
+  const std::int64_t length = x[at], blocks = scales.size() == x.size() ? scales[at] : 0;
+  block = std::min(block, length);
+  if (block < 1 || std::ranges::count(scales, kUnknown) != 0 || (length - 1) / block + 1 != blocks)
+    fail("its scales of shape {} are not for blocks of {} numbers of shape {}", to_string(scales),
+         r.integer("block_size"), to_string(x));
+  Ints split(scales.begin(), scales.end()), joined = split;
+  split.insert(split.begin() + axis + 1, 1);
+  Ints repeated = split;
+  repeated[at + 1] = block;
+  joined[at] = blocks * block;
+  const ValueId column = r.emit("reshape", {r.in(i)}, {{"shape", split}});
+  const ValueId all =
+      r.emit("reshape", {r.emit("expand", {column}, {{"shape", repeated}})}, {{"shape", joined}});
+  if (joined[at] == length) return all;
+  return r.emit("slice", {all}, {{"axes", Ints{axis}}, {"starts", Ints{0}}, {"ends", Ints{length}}});
+}
+
+ValueId as_float(Reader& r, ValueId x) {
+  return r.dtype(x) == DType::kFloat32 ? x : r.emit("cast", {x}, {{"dtype", "float32"}});
+}
+
+// With a scale for each block of numbers along an axis there is no integer arithmetic: plain ops do it.
+void read_quantize_blocks(Reader& r, std::int64_t block, DType dtype) {
+  if (dtype != DType::kInt8 && dtype != DType::kUInt8 && dtype != DType::kInt16)
+    fail("its result is {} in blocks of {}", octet::name_of(dtype), block);
+  const bool is_unsigned = dtype == DType::kUInt8;
+  const double steps = dtype == DType::kInt16 ? 65536 : 256, low = is_unsigned ? 0 : -steps / 2;
+  const ValueId scales = as_float(r, one_per_number(r, 1, block));
+  ValueId y = r.emit("round", {r.emit("div", {as_float(r, r.in(0)), scales})});
+  if (r.has(2)) y = r.emit("add", {y, as_float(r, one_per_number(r, 2, block))});
+  y = r.emit("clip", {y}, {{"min", low}, {"max", low + steps - 1}});
+  r.result(r.emit("cast", {y}, {{"dtype", std::string(octet::name_of(dtype))}}));
+}
+
+void read_dequantize_blocks(Reader& r, std::int64_t block) {
+  ValueId y = as_float(r, r.in(0));
+  if (r.has(2)) y = r.emit("sub", {y, as_float(r, one_per_number(r, 2, block))});
+  y = r.emit("mul", {y, as_float(r, one_per_number(r, 1, block))});
+  const DType dtype = r.dtype(r.in(1));
+  r.result(dtype == DType::kFloat32 ? y
+                                    : r.emit("cast", {y}, {{"dtype", std::string(octet::name_of(dtype))}}));
 }
 
 std::vector<ValueId> operands(Reader& r) {
@@ -27,11 +71,11 @@ std::vector<ValueId> operands(Reader& r) {
 }
 
 void read_quantize(Reader& r, const ReadRow&) {
-  check_blocks(r);
   DType dtype = DType::kUInt8;
   if (r.has(2)) dtype = r.dtype(r.in(2));
   if (r.integer("output_dtype", 0) != 0) dtype = r.dtype_attribute("output_dtype");
   if (r.integer("precision", 0) > 1) fail("precision is {}", r.integer("precision"));
+  if (const std::int64_t block = r.integer("block_size", 0)) return read_quantize_blocks(r, block, dtype);
   ValueId x = r.in(0);
   std::vector<ValueId> inputs = operands(r);
   if (r.dtype(x) == DType::kInt32) inputs[0] = r.emit("cast", {x}, {{"dtype", "float32"}});
@@ -51,7 +95,7 @@ ValueId flat(Reader& r, ValueId id) {
 }
 
 void read_dequantize(Reader& r, const ReadRow&) {
-  check_blocks(r);
+  if (const std::int64_t block = r.integer("block_size", 0)) return read_dequantize_blocks(r, block);
   r.result(r.emit("dequantize", operands(r), {{"axis", channel_axis(r)}, {"unit", "step"}}));
 }
 
@@ -126,8 +170,8 @@ void read_dynamic_quantize(Reader& r, const ReadRow&) {
 
 std::vector<ReadRow> quantization_rows() {
   return {
-      {"QuantizeLinear", 10, "quantize", read_quantize, "to 8 bits, one scale per tensor or channel"},
-      {"DequantizeLinear", 10, "dequantize", read_dequantize, "one scale per tensor or channel"},
+      {"QuantizeLinear", 10, "quantize", read_quantize, "to 8 bits; to 8 or 16 with a scale per block"},
+      {"DequantizeLinear", 10, "dequantize", read_dequantize},
       {"DynamicQuantizeLinear", 11, "quantize", read_dynamic_quantize},
       {"QLinearConv", 10, "conv2d", read_qlinear_conv, "along two dimensions"},
       {"QLinearMatMul", 10, "matmul", read_qlinear_matmul, "one scale of the result"},

@@ -394,6 +394,28 @@ TEST_F(Onnx, EinsumAndResampleAreWritten) {
   }
 }
 
+// A scale for each block of numbers; the last block may be cut off.
+TEST_F(Onnx, ScalesOfBlocksAreRead) {
+  auto model = [](std::int64_t block) {
+    const std::vector<std::string> attributes = {int_attribute("axis", 1),
+                                                 int_attribute("block_size", block)};
+    std::vector<std::string> quantize = attributes;
+    quantize.push_back(int_attribute("output_dtype", 3));
+    return OnnxGraph{.nodes = {node_proto("QuantizeLinear", {"x", "s"}, {"q"}, quantize),
+                               node_proto("DequantizeLinear", {"q", "s"}, {"y"}, attributes)},
+                     .initializers = {float_tensor("s", {1, 2}, {1, 10})},
+                     .inputs = {value_proto("x", {1, 5})},
+                     .outputs = {value_proto("y", {1, 5})}}
+        .model(23);
+  };
+  const Tensor x = Tensor::of<float>({1, 5}, {1.4F, 2.6F, 300, 16, -2000});
+  EXPECT_THAT(values<float>(run_graph(load_bytes(model(3)), {x})[0]), ElementsAre(1, 3, 127, 20, -1280));
+  for (std::int64_t block : {std::int64_t{1}, std::int64_t{2}, std::int64_t{5}, std::int64_t{-3},
+                             std::numeric_limits<std::int64_t>::max()})
+    EXPECT_THAT(error_of([&] { run_graph(load_bytes(model(block)), {x}); }),
+                HasSubstr(fmt::format("its scales of shape 1x2 are not for blocks of {} numbers", block)));
+}
+
 TEST_F(Onnx, SaysWhatItCannotRead) {
   const OnnxGraph relu{.nodes = {node_proto("Relu", {"x"}, {"y"})},
                        .initializers = {},
