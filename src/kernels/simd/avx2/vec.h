@@ -117,6 +117,10 @@ inline Ints bits_of(Floats a) {
 inline Floats floats_of_bits(Ints a) {
   return _mm256_castsi256_ps(a);
 }
+// Lane i is lane indices[i] of the table; indices are less than kLanes.
+inline Floats lookup(Floats table, Ints indices) {
+  return _mm256_permutevar8x32_ps(table, indices);
+}
 
 // Floats that hold integers of -128 .. 127 to int8, kLanes of them or the first `count`.
 inline __m128i pack_int8(Floats v) {

@@ -115,6 +115,10 @@ inline Ints bits_of(Floats a) {
 inline Floats floats_of_bits(Ints a) {
   return _mm512_castsi512_ps(a);
 }
+// Lane i is lane indices[i] of the table; indices are less than kLanes.
+inline Floats lookup(Floats table, Ints indices) {
+  return _mm512_permutexvar_ps(indices, table);
+}
 
 // Floats that hold integers of -128 .. 127 to int8, kLanes of them or the first `count`.
 inline void store_int8(std::int8_t* p, Floats v) {
