@@ -39,8 +39,9 @@ struct ResizeRow {
 // A row of outputs of a bilinear resize, of each of which only the channel with the largest value is asked
 // for, the first of equal ones. Columns are padded to whole vectors.
 struct ResizeArgMaxRow {
-  const float *above, *below;  // the rows of the input, channel by channel: pixel x of channel c at c * step + x
-  std::int64_t step;           // a multiple of the lanes of a vector, and so many more than there are pixels
+  const float *above,
+      *below;         // the rows of the input, channel by channel: pixel x of channel c at c * step + x
+  std::int64_t step;  // a multiple of the lanes of a vector, and so many more than there are pixels
   float above_weight, below_weight;
   const std::int64_t* begins;  // of each vector of outputs: the pixel that `first` and `second` count from
   const std::int32_t *first, *second;  // less than the lanes of a vector
