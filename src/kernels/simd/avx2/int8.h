@@ -29,7 +29,8 @@ constexpr Int8Features features_of_x86(bool has_dot, bool has_strips = false) {
           .opposed = true,
           .bytes = 4 * kLanes,
           .unsigned_pairs = true,
-          .strips = has_strips};
+          .strips = has_strips,
+          .winograd = !has_dot};
 }
 
 // Depthwise convolution: bytes of two taps are interleaved, so that one instruction makes the products of
