@@ -7,8 +7,8 @@
 #include "kernels/fast/int8_product.h"
 #include "kernels/fast/winograd.h"
 
-// qconv2d of 3x3 kernels with Winograd's F(4x4, 3x3) in 16 bits, to the bit, for instruction sets that have
-// no 8-bit dot product.
+// qconv2d of 3x3 kernels with Winograd's F(4x4, 3x3) in 16 bits, to the bit, for instruction sets on which
+// that is faster.
 namespace octet::fast {
 namespace {
 

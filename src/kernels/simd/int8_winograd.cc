@@ -11,8 +11,8 @@
 namespace octet::simd::OCTET_SIMD {
 namespace {
 
-// Six numbers of the image to six of the transformed one. Words are WordVectors, which not every instruction
-// set has.
+// Six numbers of the image to six of the transformed one. Words are WinogradWords, which not every
+// instruction set has.
 template <class Words>
 [[gnu::always_inline]] inline void transform_input(const Ints (&d)[6], Ints (&t)[6]) {
   Ints even = Words::sub(d[4], Words::four_times(d[2])), odd = Words::sub(d[3], Words::four_times(d[1]));
@@ -113,7 +113,7 @@ void multiply_rows(const WordProduct& given, std::int64_t count) {
       for (int r = 0; r < kRows; ++r) {
         Ints a = all(unit_at(reinterpret_cast<const std::int8_t*>(left + r * p.row + 2 * pair)));
 #pragma GCC unroll 16
-        for (int v = 0; v < kVectors; ++v) acc[r][v] = add(acc[r][v], Words::pairs(a, right[v]));
+        for (int v = 0; v < kVectors; ++v) acc[r][v] = Words::add_pairs(acc[r][v], a, right[v]);
       }
     }
 #pragma GCC unroll 16
@@ -130,8 +130,10 @@ void multiply_rows(const WordProduct& given, std::int64_t count) {
     }
 }
 
-// 3 vectors fill the registers best.
+// 3 vectors fill the registers best, or 3 and 4.
+template <class Words>
 std::int64_t panel(std::int64_t vectors) {
+  if constexpr (Words::kFourVectors) return vectors <= 4 ? vectors : vectors % 3 == 0 || vectors == 5 ? 3 : 4;
   return vectors == 4 ? 2 : vectors < 3 ? vectors : 3;
 }
 
@@ -144,10 +146,12 @@ void multiply(const Int8Winograd& w, std::int64_t position, const std::int16_t* 
                          .to = w.output + position * w.output_step,
                          .stride = (w.tiles.out_channels + kLanes - 1) / kLanes * kLanes};
   for (std::int64_t vectors = product.stride / kLanes, width; vectors > 0; vectors -= width) {
-    width = panel(vectors);
+    width = panel<Words>(vectors);
     if (width == 1) multiply_rows<Words, Words::kTileRows[1], 1>(product, w.tiles.count);
     if (width == 2) multiply_rows<Words, Words::kTileRows[2], 2>(product, w.tiles.count);
     if (width == 3) multiply_rows<Words, Words::kTileRows[3], 3>(product, w.tiles.count);
+    if constexpr (Words::kFourVectors)
+      if (width == 4) multiply_rows<Words, Words::kTileRows[4], 4>(product, w.tiles.count);
     product.weights += product.pairs * width * 2 * kLanes;
     product.to += width * kLanes;
   }
@@ -213,7 +217,8 @@ void output(const Int8Winograd& w) {
 template <class Words>
 Int8WinogradRoutines routines() {
   if constexpr (kFeatures.winograd)
-    return {.input = input<Words>, .multiply = multiply<Words>, .output = output<Words>, .panel = panel};
+    return {
+        .input = input<Words>, .multiply = multiply<Words>, .output = output<Words>, .panel = panel<Words>};
   else
     return {};
 }
@@ -221,7 +226,7 @@ Int8WinogradRoutines routines() {
 }  // namespace
 
 Int8WinogradRoutines int8_winograd() {
-  return routines<WordVectors>();
+  return routines<WinogradWords>();
 }
 
 }  // namespace octet::simd::OCTET_SIMD

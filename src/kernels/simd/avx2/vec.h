@@ -238,6 +238,7 @@ constexpr int kFloatTileRows[] = {0, 8, 6, 4}, kPanel = 2, kLastPanel = 3;
 
 // What Winograd in integers wants of words, 2 * kLanes of them.
 struct WordVectors {
+  static constexpr bool kFourVectors = false;  // whether panels of so many fill the registers
   static constexpr int kTileRows[] = {0, 6, 6, 3};
   static Ints load(const std::int16_t* p) { return _mm256_loadu_si256(reinterpret_cast<const Ints*>(p)); }
   static void store(std::int16_t* p, Ints v) { _mm256_storeu_si256(reinterpret_cast<Ints*>(p), v); }
@@ -248,7 +249,8 @@ struct WordVectors {
   static Ints sub(Ints a, Ints b) { return _mm256_sub_epi16(a, b); }
   static Ints twice(Ints a) { return _mm256_slli_epi16(a, 1); }
   static Ints four_times(Ints a) { return _mm256_slli_epi16(a, 2); }
-  static Ints pairs(Ints a, Ints b) { return _mm256_madd_epi16(a, b); }   // products, two added
+  // sum + products, two added
+  static Ints add_pairs(Ints sum, Ints a, Ints b) { return _mm256_add_epi32(sum, _mm256_madd_epi16(a, b)); }
   static Ints times(Ints a, Ints b) { return _mm256_mullo_epi32(a, b); }  // of int32, modulo 2^32
 };
 

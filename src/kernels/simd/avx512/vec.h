@@ -221,7 +221,8 @@ constexpr int kFloatTileRows[] = {0, 8, 8, 8}, kPanel = 2, kLastPanel = 3;
 
 // What Winograd in integers wants of words, 2 * kLanes of them.
 struct WordVectors {
-  static constexpr int kTileRows[] = {0, 8, 8, 8};
+  static constexpr bool kFourVectors = true;  // whether panels of so many fill the registers
+  static constexpr int kTileRows[] = {0, 8, 12, 8, 6};
   static Ints load(const std::int16_t* p) { return _mm512_loadu_si512(p); }
   static void store(std::int16_t* p, Ints v) { _mm512_storeu_si512(p, v); }
   static Ints widen(const std::int8_t* p) {
@@ -231,7 +232,8 @@ struct WordVectors {
   static Ints sub(Ints a, Ints b) { return _mm512_sub_epi16(a, b); }
   static Ints twice(Ints a) { return _mm512_slli_epi16(a, 1); }
   static Ints four_times(Ints a) { return _mm512_slli_epi16(a, 2); }
-  static Ints pairs(Ints a, Ints b) { return _mm512_madd_epi16(a, b); }   // products, two added
+  // sum + products, two added
+  static Ints add_pairs(Ints sum, Ints a, Ints b) { return _mm512_add_epi32(sum, _mm512_madd_epi16(a, b)); }
   static Ints times(Ints a, Ints b) { return _mm512_mullo_epi32(a, b); }  // of int32, modulo 2^32
 };
 

@@ -35,7 +35,7 @@ constexpr Int8Features kFeatures = {.lanes = kLanes,
                                     .bytes = 4 * kLanes,
                                     .unsigned_pairs = false};
 
-struct WordVectors;  // not here: no Winograd in integers
+struct WinogradWords;  // not here: no Winograd in integers
 
 constexpr int kBlockBytes = 4 * kLanes;  // channels in a block of a depthwise convolution
 
