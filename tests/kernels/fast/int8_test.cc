@@ -104,7 +104,7 @@ const std::vector<Layer>& layers() {
       {{1, 3, 12, 12}, {8, 3, 3, 3}, {{"dilations", Ints{2, 2}}, {"paddings", Ints{0, 1, 3, 0}}}},
       {{1, 2, 3, 3}, {3, 2, 2, 2}, {{"paddings", Ints{5, 5, 5, 5}}, {"strides", Ints{4, 4}}}},
       {{1, 5, 9, 4}, {3, 5, 2, 4}},
-      {{1, 19, 5, 6}, {11, 19, 3, 3}, {{"paddings", Ints{1, 1, 1, 1}}}},
+      {{1, 19, 5, 6}, {11, 19, 3, 2}, {{"paddings", Ints{1, 1, 1, 1}}}},
       // groups
       {{1, 8, 7, 7}, {12, 4, 3, 3}, {{"groups", std::int64_t{2}}, {"paddings", Ints{1, 1, 1, 1}}}},
       {{1, 15, 6, 6}, {20, 3, 3, 3}, {{"groups", std::int64_t{5}}, {"paddings", Ints{1, 1, 1, 1}}}},
