@@ -41,6 +41,7 @@ constexpr Pass kPasses[] = {
     {"fuse_residual", always<fuse_residual>},
     {"fuse_activation", always<fuse_activation>},
     {"fuse_quantize", always<fuse_quantize>},
+    {"fuse_arg_max", always<fuse_arg_max>},
     {"mark_ranges", always<mark_ranges>},
     {"fold_scale", unless_quantized<fold_scale>},
     {"fuse_squeeze_excite", unless_quantized<fuse_squeeze_excite>},

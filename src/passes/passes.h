@@ -88,6 +88,10 @@ void fuse_activation(Graph& graph);
 // A quantize node behind an op with an epilogue goes into it. Where others read the float, the op gives both.
 void fuse_quantize(Graph& graph);
 
+// Where an image is enlarged only for the channel with the largest value of each pixel, as the scores of a
+// segmentation network are, both become one node: the enlarged image is never written.
+void fuse_arg_max(Graph& graph);
+
 // Tells integer convolutions and products which integers their input can hold (x_min), as its maker
 // guarantees it: behind a ReLU none is negative, which makes exact arithmetic cheaper.
 void mark_ranges(Graph& graph);

@@ -366,6 +366,34 @@ TEST(LowerToTable, AFunctionBetweenIntegersIsLookedUp) {
   }
 }
 
+TEST(FuseArgMax, TakesTheResizeThatOnlyItReads) {
+  struct Case {
+    const char* mode;
+    std::int64_t axis;
+    bool last, read_twice, fuses;
+  };
+  constexpr Case kCases[] = {{"bilinear", 1, false, false, true},  {"bilinear", -3, false, false, true},
+                             {"bilinear", 2, false, false, false}, {"nearest", 1, false, false, false},
+                             {"bilinear", 1, true, false, false},  {"bilinear", 1, false, true, false}};
+  for (const Case& c : kCases)
+    for (bool keepdims : {false, true}) {
+      Builder b;
+      ValueId x = b.input("x", {kUnknown, 5, 6, 7});
+      ValueId scores =
+          b.op("resize", {x},
+               {{"mode", std::string(c.mode)}, {"out_h", std::int64_t{13}}, {"out_w", std::int64_t{20}}});
+      ValueId y =
+          b.op("arg_max", {scores},
+               {{"axis", c.axis}, {"last", c.last}, {"keepdims", keepdims}, {"dtype", std::string("int32")}});
+      y = b.op("cast", {y}, {{"dtype", std::string("float32")}});
+      Graph before = c.read_twice ? b.build({y, scores}) : b.build({y}), after = before;
+      fuse_arg_max(after);
+      EXPECT_EQ(count(after, "resize_arg_max"), c.fuses ? 1 : 0);
+      EXPECT_EQ(count(after, "arg_max"), c.fuses ? 0 : 1);
+      expect_same(before, after, {ramp({2, 5, 6, 7})});
+    }
+}
+
 TEST(AssignLayouts, ReordersOnlyAtTheBorders) {
   Builder b;
   ValueId x = b.input("x", {kUnknown, 3, 8, 8});

@@ -24,6 +24,17 @@ void infer_resize(const Node& node, Inputs inputs, Outputs outputs) {
   outputs[0] = {DType::kFloat32, resize_shape(node, inputs), nullptr};
 }
 
+void infer_resize_arg_max(const Node& node, Inputs inputs, Outputs outputs) {
+  require_float(*inputs[0], "x");
+  Shape out = resize_shape(node, inputs);
+  if (out[1] == 0) fail("x has shape {}: no elements, no maximum", to_string(inputs[0]->shape));
+  if (attr<bool>(node, "keepdims"))
+    out[1] = 1;
+  else
+    out.erase(out.begin() + 1);
+  outputs[0] = {dtype_attr(node, "dtype"), out, nullptr};
+}
+
 // Pairs (before, after) for the last dimension, the one before it, and so on for all of `rank`.
 MaybeInts pad_amounts(const Node& node, const ValueInfo* input, std::size_t rank) {
   std::optional<MaybeInts> given = ints_from({}, input, attr<Ints>(node, "paddings"), "paddings");
@@ -169,7 +180,13 @@ std::vector<OpSpec> window() {
              .infer = infer_pad,
              .kind = OpKind::kDataMovement,
              .selects = true};
-  return {pool, resize, pad};
+  OpSpec arg_max = resize_spec("resize_arg_max");
+  arg_max.attrs.push_back(flag("keepdims", false));
+  arg_max.attrs.push_back({"dtype", "int64", words({"int32", "int64"})});
+  arg_max.infer = infer_resize_arg_max;
+  arg_max.range = ValueRange::kNonNegative;
+  arg_max.trainable = false;
+  return {pool, resize, arg_max, pad};
 }
 
 }  // namespace octet::ops

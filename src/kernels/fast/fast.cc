@@ -5,8 +5,9 @@ namespace octet::fast {
 std::span<const Implementation> implementations() {
   static const std::vector<Implementation> all = [] {
     std::vector<Implementation> rows;
-    for (auto family : {unary, binary, image, movement, reduction, quantization, float_depthwise,
-                        float_winograd, float_conv, float_upsample, float_transpose, float_matmul, int8}) {
+    for (auto family :
+         {unary, binary, image, resize_arg_max, movement, reduction, quantization, float_depthwise,
+          float_winograd, float_conv, float_upsample, float_transpose, float_matmul, int8}) {
       std::vector<Implementation> more = family();
       rows.insert(rows.end(), more.begin(), more.end());
     }

@@ -15,6 +15,7 @@ std::span<const Implementation> implementations();
 std::vector<Implementation> unary();
 std::vector<Implementation> binary();
 std::vector<Implementation> image();
+std::vector<Implementation> resize_arg_max();
 std::vector<Implementation> movement();
 std::vector<Implementation> reduction();
 std::vector<Implementation> quantization();

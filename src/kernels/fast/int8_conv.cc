@@ -1,3 +1,5 @@
+#include "kernels/fast/int8_conv.h"
+
 #include <algorithm>
 
 #include "kernels/fast/fast.h"
@@ -27,25 +29,32 @@ LhsLayout conv_form(std::int64_t channels, std::int64_t kernel_h, std::int64_t k
   return form;
 }
 
-std::shared_ptr<const Prepared> prepare_conv(const PrepareArgs& args) {
+}  // namespace
+
+std::shared_ptr<const Prepared> pack_conv(const simd::Int8Features& features, const Node& node,
+                                          const Tensor& weight, const Rescaling& rescaling) {
   auto packed = std::make_shared<PackedConv>();
-  Tensor weight = args.constant("weight");
   std::int64_t columns = weight.dim(0), channels = weight.dim(1);
   std::int64_t kernel_h = weight.dim(2), kernel_w = weight.dim(3);
-  std::int64_t groups = attr<std::int64_t>(args.node, "groups"), per_group = columns / groups;
-  ops::Window window = ops::conv_window(args.node, kUnknown, kUnknown, kernel_h, kernel_w);
+  std::int64_t groups = attr<std::int64_t>(node, "groups"), per_group = columns / groups;
+  ops::Window window = ops::conv_window(node, kUnknown, kUnknown, kernel_h, kernel_w);
   packed->packing.copied = channels % 4 != 0;
   packed->packing.merged =
       packed->packing.copied && channels <= kMaxMergedChannels && groups == 1 && window.x.dilation == 1;
   packed->product.form = conv_form(channels, kernel_h, kernel_w, packed->packing.merged);
-  Rescaling rescaling(args);
   std::int64_t step = channels * kernel_h * kernel_w;
   const std::vector<std::int16_t> weights = weights_of(weight);
   for (std::int64_t g = 0; g < groups; ++g)
-    pack_panels(args.simd->i8.features, {weights.data() + g * per_group * step, step, per_group},
-                lhs_range(args.node), rescaling, g * per_group, g * channels, packed->product);
+    pack_panels(features, {weights.data() + g * per_group * step, step, per_group}, lhs_range(node),
+                rescaling, g * per_group, g * channels, packed->product);
   packed->product.form.offsets = {};
   return packed;
+}
+
+namespace {
+
+std::shared_ptr<const Prepared> prepare_conv(const PrepareArgs& args) {
+  return pack_conv(args.simd->i8.features, args.node, args.constant("weight"), Rescaling(args));
 }
 
 std::shared_ptr<const Prepared> prepare_matmul(const PrepareArgs& args) {
@@ -120,16 +129,24 @@ Convolution product(const KernelArgs& args) {
 
 }  // namespace
 
+std::size_t int8_conv_scratch(const KernelArgs& args) {
+  return convolution(args).scratch(args);
+}
+void run_int8_conv(const KernelArgs& args) {
+  convolution(args).run(args);
+}
+
 std::vector<Implementation> int8() {
   return {int8_depthwise(),
           int8_transpose(),
+          int8_winograd(),
           {.op = "qconv2d",
            .name = "int8 gemm",
            .layout = LayoutNeed::kChannelsLast,
-           .run = [](const KernelArgs& args) { convolution(args).run(args); },
+           .run = run_int8_conv,
            .fits = can_pack,
            .prepare = prepare_conv,
-           .scratch = [](const KernelArgs& args) { return convolution(args).scratch(args); },
+           .scratch = int8_conv_scratch,
            .in_place = kResidual,
            .drops_constants = true},
           {.op = "qmatmul",

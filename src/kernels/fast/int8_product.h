@@ -88,5 +88,6 @@ void run_product(const KernelArgs& args, const Product& product, std::byte* scra
 // The rows of the table that other files have.
 Implementation int8_depthwise();
 Implementation int8_transpose();
+Implementation int8_winograd();
 
 }  // namespace octet::fast

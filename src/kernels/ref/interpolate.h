@@ -26,6 +26,7 @@ struct ResizePlan {
   std::vector<ResizePoint> rows, columns;
 };
 ResizePlan plan_resize(const KernelArgs& args);
+ResizePlan plan_resize_arg_max(const KernelArgs& args);  // the outputs of that op have no channels
 // The same for an image of shape `x` that becomes one of shape `out`. `scale` is that input of the op, or
 // null; has_sizes: the inputs `size` decide.
 ResizePlan plan_resize(const Node& node, const Shape& x, const Shape& out, const Tensor* scale,

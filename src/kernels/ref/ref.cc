@@ -64,6 +64,7 @@ constexpr Implementation kRows[] = {
     row("where", where),
     row("pool2d", pool2d),
     row("resize", resize),
+    row("resize_arg_max", resize_arg_max),
     row("pad", pad),
     row("resample", resample),
     row("pool_nd", pool_nd),

@@ -77,6 +77,7 @@ void where(const KernelArgs& args);
 // Pooling, resizing, padding.
 void pool2d(const KernelArgs& args);
 void resize(const KernelArgs& args);
+void resize_arg_max(const KernelArgs& args);
 void pad(const KernelArgs& args);
 void resample(const KernelArgs& args);
 

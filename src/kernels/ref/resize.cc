@@ -101,6 +101,12 @@ ResizePlan plan_resize(const KernelArgs& args) {
                      args.inputs.size() > 3);
 }
 
+ResizePlan plan_resize_arg_max(const KernelArgs& args) {
+  const Shape &x = args.inputs[0]->shape(), &y = args.outputs[0].shape();
+  return plan_resize(args.node, x, {x[0], x[1], y[y.size() - 2], y[y.size() - 1]}, args.input("scale"),
+                     args.inputs.size() > 3);
+}
+
 ResizePlan plan_resize(const Node& node, const Shape& x, const Shape& out, const Tensor* scale,
                        bool has_sizes) {
   bool align_corners = attr<bool>(node, "align_corners");
@@ -148,10 +154,44 @@ void resize_planes(const KernelArgs& args, const Round& round) {
   });
 }
 
+template <class Index>
+void arg_max_of_planes(const KernelArgs& args) {
+  const Tensor& x = *args.inputs[0];
+  const ResizePlan plan = plan_resize_arg_max(args);
+  const std::int64_t channels = x.dim(1), size = x.dim(2) * x.dim(3);
+  const auto height = static_cast<std::int64_t>(plan.rows.size());
+  Index* y = args.outputs[0].mutable_data<Index>().data();
+  args.pool.parallel_for(x.dim(0) * height, [&](std::int64_t i) {
+    const float* image = x.data<float>().data() + i / height * channels * size;
+    const ResizePoint& row = plan.rows[static_cast<std::size_t>(i % height)];
+    Index* to = y + i * static_cast<std::int64_t>(plan.columns.size());
+    for (const ResizePoint& column : plan.columns) {
+      auto value = [&](std::int64_t channel) {
+        const float* plane = image + channel * size;
+        return plan.bilinear ? interpolate(plane, x.dim(3), row, column)
+                             : plane[row.first * x.dim(3) + column.first];
+      };
+      Index best = 0;
+      float most = value(0);
+      for (std::int64_t channel = 1; channel < channels; ++channel)
+        if (const float other = value(channel); other > most) {
+          best = static_cast<Index>(channel);
+          most = other;
+        }
+      *to++ = best;
+    }
+  });
+}
+
 }  // namespace
 
 void resize(const KernelArgs& args) {
   resize_planes<float>(args, [](float value) { return value; });
+}
+
+void resize_arg_max(const KernelArgs& args) {
+  args.outputs[0].dtype() == DType::kInt32 ? arg_max_of_planes<std::int32_t>(args)
+                                           : arg_max_of_planes<std::int64_t>(args);
 }
 
 void qresize(const KernelArgs& args) {

@@ -2,6 +2,7 @@
 #include <cstdint>
 
 #include "kernels/epilogue.h"
+#include "kernels/simd/winograd.h"
 
 namespace octet::simd {
 
@@ -47,13 +48,10 @@ struct FloatDepthwise {
   FloatTarget target;  // of the whole image
 };
 
-// A block of 4x4 tiles of the output of a 3x3 convolution, numbered through all images, row by row.
+// A block of tiles of a 3x3 convolution.
 struct FloatWinograd {
+  WinogradTiles tiles;
   const float* x;
-  std::int64_t in_h, in_w, channels;
-  std::int64_t before_y, before_x;  // padding
-  std::int64_t out_h, out_w, out_channels;
-  std::int64_t first, count;
   // The tiles transformed: 36 matrices tiles x channels, the rows padded to whole vectors, `input_step`
   // floats from matrix to matrix. And what they were multiplied to, tiles x output channels, likewise.
   float* input;

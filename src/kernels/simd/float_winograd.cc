@@ -1,5 +1,6 @@
 #include "kernels/simd/float_parts.h"
 #include "kernels/simd/float_store.h"
+#include "kernels/simd/winograd_tile.h"
 
 // Winograd's F(4x4, 3x3): 36 multiplications where a convolution has 144. The points are 0, +-sqrt(1/2),
 // +-sqrt(2) and infinity; they round less than the usual 0, +-1, +-2 and infinity.
@@ -31,14 +32,6 @@ constexpr float kA = 0x1.6a09e6p-1f, kB = 0x1.6a09e6p+0f;  // the points; kA*kB 
   y[3] = fma(q, all(kA / 2), fma(s, all(2 * kB), m[5]));
 }
 
-struct Place {
-  std::int64_t n, y, x;  // image, and the tile's first output
-};
-inline Place place_of(const FloatWinograd& w, std::int64_t tile) {
-  std::int64_t tiles_x = (w.out_w + 3) / 4, tiles_y = (w.out_h + 3) / 4;
-  return {tile / (tiles_x * tiles_y), tile / tiles_x % tiles_y * 4, tile % tiles_x * 4};
-}
-
 template <class Load>
 [[gnu::always_inline]] inline void transform_tile(const FloatWinograd& w, const float* const (&pixels)[36],
                                                   float* out, const Load& load_pixel) {
@@ -65,21 +58,16 @@ template <class Load>
 }  // namespace
 
 void float_winograd_input(const FloatWinograd& w) {
-  std::int64_t row = (w.channels + kLanes - 1) / kLanes * kLanes;
-  for (std::int64_t i = 0; i < w.count; ++i) {
-    Place place = place_of(w, w.first + i);
-    const float* image = w.x + place.n * w.in_h * w.in_w * w.channels;
+  const WinogradTiles& tiles = w.tiles;
+  std::int64_t row = (tiles.channels + kLanes - 1) / kLanes * kLanes;
+  for (std::int64_t i = 0; i < tiles.count; ++i) {
     const float* pixels[36];
-    for (int j = 0; j < 36; ++j) {
-      std::int64_t y = place.y - w.before_y + j / 6, x = place.x - w.before_x + j % 6;
-      bool inside = y >= 0 && y < w.in_h && x >= 0 && x < w.in_w;
-      pixels[j] = inside ? image + (y * w.in_w + x) * w.channels : w.zeros;
-    }
+    find_pixels(tiles, place_of(tiles, tiles.first + i), w.x, w.zeros, pixels);
     std::int64_t c = 0;
-    for (; c + kLanes <= w.channels; c += kLanes)
+    for (; c + kLanes <= tiles.channels; c += kLanes)
       transform_tile(w, pixels, w.input + i * row + c, [c](const float* pixel) { return load(pixel + c); });
-    if (c < w.channels) {
-      std::int64_t count = w.channels - c;
+    if (c < tiles.channels) {
+      std::int64_t count = tiles.channels - c;
       transform_tile(w, pixels, w.input + i * row + c,
                      [=](const float* pixel) { return load_first(pixel + c, count); });
     }
@@ -88,14 +76,15 @@ void float_winograd_input(const FloatWinograd& w) {
 
 void float_winograd_output(const FloatWinograd& w) {
   constexpr std::int64_t kChunk = 16 * kLanes;  // channels that go through store_tile() at once
-  std::int64_t row = (w.out_channels + kLanes - 1) / kLanes * kLanes;
+  const WinogradTiles& tiles = w.tiles;
+  std::int64_t row = (tiles.out_channels + kLanes - 1) / kLanes * kLanes;
   alignas(64) float buffer[16 * kChunk];
-  for (std::int64_t i = 0; i < w.count; ++i) {
-    Place place = place_of(w, w.first + i);
-    std::int64_t height = w.out_h - place.y < 4 ? w.out_h - place.y : 4;
-    std::int64_t width = w.out_w - place.x < 4 ? w.out_w - place.x : 4;
-    for (std::int64_t begin = 0; begin < w.out_channels; begin += kChunk) {
-      std::int64_t end = begin + kChunk < w.out_channels ? begin + kChunk : w.out_channels;
+  for (std::int64_t i = 0; i < tiles.count; ++i) {
+    Place place = place_of(tiles, tiles.first + i);
+    std::int64_t height = tiles.out_h - place.y < 4 ? tiles.out_h - place.y : 4;
+    std::int64_t width = tiles.out_w - place.x < 4 ? tiles.out_w - place.x : 4;
+    for (std::int64_t begin = 0; begin < tiles.out_channels; begin += kChunk) {
+      std::int64_t end = begin + kChunk < tiles.out_channels ? begin + kChunk : tiles.out_channels;
       for (std::int64_t c = begin; c < end; c += kLanes) {
         const float* from = w.output + i * row + c;
         alignas(64) float half[24 * kLanes];
@@ -123,9 +112,9 @@ void float_winograd_output(const FloatWinograd& w) {
         }
       }
       for (std::int64_t r = 0; r < height; ++r) {
-        std::int64_t pixel = (place.n * w.out_h + place.y + r) * w.out_w + place.x;
+        std::int64_t pixel = (place.n * tiles.out_h + place.y + r) * tiles.out_w + place.x;
         store_tile(buffer + r * 4 * kChunk, kChunk, width, end - begin,
-                   at_offset(w.target, pixel * w.out_channels + begin));
+                   at_offset(w.target, pixel * tiles.out_channels + begin));
       }
     }
   }

@@ -52,7 +52,20 @@ void pool_floats_row(const PoolRow& r) {
   }
 }
 
-typedef std::int8_t Bytes __attribute__((vector_size(32)));
+// The largest of a window, of as many channels as `Bytes` holds.
+template <class Bytes>
+inline void max_bytes(const PoolRow& r, const std::int8_t* image, const PoolSpan& x, std::int8_t* out) {
+  Bytes result = Bytes{} + std::int8_t{-128};
+  for (std::int64_t iy = r.y.begin; iy < r.y.end; ++iy) {
+    const std::int8_t* pixel = image + (iy * r.width + x.begin) * r.pixel;
+    for (std::int64_t ix = x.begin; ix < x.end; ++ix, pixel += r.pixel) {
+      Bytes v;
+      std::memcpy(&v, pixel, sizeof v);
+      result = result > v ? result : v;
+    }
+  }
+  std::memcpy(out, &result, sizeof result);
+}
 
 template <class Element, class Start, class Step>
 inline Start reduce_window(const PoolRow& r, const Element* image, const PoolSpan& x, Start state,
@@ -65,18 +78,14 @@ inline Start reduce_window(const PoolRow& r, const Element* image, const PoolSpa
 }
 
 void max_int8(const PoolRow& r, const PoolSpan& x, std::int8_t* out) {
+  typedef std::int8_t Long __attribute__((vector_size(32)));
+  typedef std::int8_t Short __attribute__((vector_size(16)));
   const std::int8_t* image = static_cast<const std::int8_t*>(r.image);
   std::int64_t c = 0;
-  for (; c + 32 <= r.channels; c += 32) {
-    Bytes result;
-    for (int k = 0; k < 32; ++k) result[k] = -128;
-    for (std::int64_t iy = r.y.begin; iy < r.y.end; ++iy)
-      for (std::int64_t ix = x.begin; ix < x.end; ++ix) {
-        Bytes v;
-        std::memcpy(&v, image + (iy * r.width + ix) * r.pixel + c, sizeof v);
-        result = result > v ? result : v;
-      }
-    std::memcpy(out + c, &result, sizeof result);
+  for (; c + 32 <= r.channels; c += 32) max_bytes<Long>(r, image + c, x, out + c);
+  for (; r.channels >= 16 && c < r.channels; c += 16) {
+    if (c + 16 > r.channels) c = r.channels - 16;
+    max_bytes<Short>(r, image + c, x, out + c);
   }
   for (; c < r.channels; ++c)
     out[c] = reduce_window(r, image + c, x, std::int8_t{-128},
@@ -167,6 +176,35 @@ void bilinear_row(const ResizeRow& r) {
   }
 }
 
+// Vectors are of neighbouring outputs here, not of channels, so that each lane has a maximum of its own.
+void resize_arg_max_row(const ResizeArgMaxRow& r) {
+  const std::int64_t plane = r.channels * r.step;
+  float *above = r.scratch, *below = r.scratch + plane;
+  const Floats wa = all(r.above_weight), wb = all(r.below_weight);
+  for (std::int64_t i = 0; i < plane; i += kLanes) {
+    store(above + i, mul(load(r.above + i), wa));
+    store(below + i, mul(load(r.below + i), wb));
+  }
+  for (std::int64_t i = 0; i < r.count; i += kLanes) {
+    const std::int64_t begin = r.begins[i / kLanes];
+    const Ints first = load(r.first + i), second = load(r.second + i);
+    const Floats w1 = load(r.first_weight + i), w2 = load(r.second_weight + i);
+    auto value = [&](std::int64_t channel) {
+      const Floats a = load(above + channel * r.step + begin), b = load(below + channel * r.step + begin);
+      const Floats left = add(mul(lookup(a, first), w1), mul(lookup(b, first), w1));
+      return add(add(left, mul(lookup(a, second), w2)), mul(lookup(b, second), w2));
+    };
+    Floats most = value(0), best = zeros();
+    for (std::int64_t c = 1; c < r.channels; ++c) {
+      const Floats v = value(c);
+      const Mask more = greater(v, most);
+      most = choose(more, v, most);
+      best = choose(more, floats_of_bits(all(static_cast<std::int32_t>(c))), best);
+    }
+    store(r.out + i, bits_of(best));
+  }
+}
+
 void pool_row(const PoolRow& row) {
   row.max ? pool_floats_row<true>(row) : pool_floats_row<false>(row);
 }
@@ -211,6 +249,7 @@ constinit const ImageRoutines kImage = {
     .pool_row_int8 = pool_row_int8,
     .resize_row = resize_row,
     .resize_row_int8 = resize_row_int8,
+    .resize_arg_max_row = resize_arg_max_row,
 };
 
 }  // namespace octet::simd::OCTET_SIMD

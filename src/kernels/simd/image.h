@@ -36,12 +36,28 @@ struct ResizeRow {
   void* out;
 };
 
+// A row of outputs of a bilinear resize, of each of which only the channel with the largest value is asked
+// for, the first of equal ones. Columns are padded to whole vectors.
+struct ResizeArgMaxRow {
+  const float *above,
+      *below;         // the rows of the input, channel by channel: pixel x of channel c at c * step + x
+  std::int64_t step;  // a multiple of the lanes of a vector, and so many more than there are pixels
+  float above_weight, below_weight;
+  const std::int64_t* begins;  // of each vector of outputs: the pixel that `first` and `second` count from
+  const std::int32_t *first, *second;  // less than the lanes of a vector
+  const float *first_weight, *second_weight;
+  std::int64_t count, channels;
+  float* scratch;  // for two such rows
+  std::int32_t* out;
+};
+
 // Pooling and resizing.
 struct ImageRoutines {
   void (*pool_row)(const PoolRow& row);
   void (*pool_row_int8)(const PoolRow& row);
   void (*resize_row)(const ResizeRow& row);
   void (*resize_row_int8)(const ResizeRow& row);
+  void (*resize_arg_max_row)(const ResizeArgMaxRow& row);
 };
 
 }  // namespace octet::simd

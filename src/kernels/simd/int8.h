@@ -2,6 +2,7 @@
 #include <cstdint>
 
 #include "kernels/epilogue.h"
+#include "kernels/simd/winograd.h"
 
 namespace octet::simd {
 
@@ -25,8 +26,9 @@ struct Int8Features {
   bool pairs2;   // kPairs2 is there
   bool opposed;  // kOpposed is there; without, kPairs is exact for all but pairs of two weights of -128
   int bytes;     // channels in a block of a depthwise convolution
-  bool unsigned_pairs;  // kPairs wants a left side of 0..255: `shift` is added to it first
-  bool strips = false;  // depthwise_strip is there
+  bool unsigned_pairs;    // kPairs wants a left side of 0..255: `shift` is added to it first
+  bool strips = false;    // depthwise_strip is there
+  bool winograd = false;  // winograd is there, and better than `multiply`
 };
 
 // The left side: a row of the product is `segments` runs of `units` times 4 bytes each.
@@ -106,6 +108,35 @@ struct Int8Strip {
   std::int64_t stride, columns;  // 1 or 2; of outputs
 };
 
+// A block of tiles of a 3x3 convolution by Winograd's F(4x4, 3x3) in 16 bits.
+struct Int8Winograd {
+  WinogradTiles tiles;
+  const std::int8_t* x;
+  const std::int8_t* padding;  // stands for a pixel outside of the image
+  // The tiles transformed: 36 matrices tiles x channels, the rows padded to an even number, `input_step`
+  // elements from matrix to matrix. And what they were multiplied to, tiles x output channels, the rows
+  // padded to whole vectors, likewise.
+  std::int16_t* input;
+  std::int64_t input_step;
+  std::int32_t* output;
+  std::int64_t output_step;
+  // Of all output channels, padded to whole vectors: what is added to sums, then as in Int8Panel.
+  const std::int32_t* start;
+  const float* multiplier;
+  const float* bias;
+  Int8Target target;  // of the whole image
+};
+
+// Its three steps; it needs at least 2 * lanes channels. All are null, or none.
+struct Int8WinogradRoutines {
+  void (*input)(const Int8Winograd& winograd);
+  // One of the 36 products. Its weights are [panel][pair of channels][vector][output channel][2].
+  void (*multiply)(const Int8Winograd& winograd, std::int64_t position, const std::int16_t* weights);
+  void (*output)(const Int8Winograd& winograd);
+  // The vectors of the first panel, when there are `vectors` in all.
+  std::int64_t (*panel)(std::int64_t vectors);
+};
+
 // Convolutions and products of int8.
 struct Int8Routines {
   Int8Features features;
@@ -115,6 +146,7 @@ struct Int8Routines {
   // Output x is row x of the target. The weights of the channels are [column of taps][sum_place][4]: the
   // three from above, and 0. Null: not on this instruction set.
   void (*depthwise_strip)(const Int8Strip& strip, const Int8Channels& channels, const Int8Target& target);
+  Int8WinogradRoutines winograd;
   // Where a channel of a block lies among its sums and among the weights of a pair.
   std::int64_t (*sum_place)(std::int64_t channel);
   std::int64_t (*weight_place)(std::int64_t channel);

@@ -7,6 +7,7 @@ namespace octet::simd::OCTET_SIMD {
 void int8_multiply(const Int8Rows& rows, const Int8Panel& panel, const Int8Target& target);
 void int8_depthwise(const Int8Plane& plane, const Int8Channels& channels, const Int8Target& target);
 decltype(Int8Routines::depthwise_strip) int8_depthwise_strip();
+Int8WinogradRoutines int8_winograd();
 std::int64_t int8_sum_place(std::int64_t channel);
 std::int64_t int8_weight_place(std::int64_t channel);
 

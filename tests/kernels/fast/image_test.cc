@@ -1,3 +1,6 @@
+#include <cmath>
+#include <limits>
+
 #include "kernels/fast/layouts.h"
 
 namespace octet {
@@ -8,8 +11,8 @@ using testing::Ints;
 using testing::random_floats;
 using testing::random_int8s;
 
-const std::vector<Shape> kImages = {
-    {1, 1, 1, 1}, {2, 3, 9, 11}, {1, 8, 7, 7}, {2, 37, 9, 8}, {1, 200, 13, 6}};
+const std::vector<Shape> kImages = {{1, 1, 1, 1},   {2, 3, 9, 11}, {1, 8, 7, 7},    {1, 16, 8, 9},
+                                    {1, 21, 5, 12}, {2, 37, 9, 8}, {1, 50, 10, 10}, {1, 200, 13, 6}};
 
 void expect_pool(Attrs attrs) {
   for (const char* type : {"max", "avg"})
@@ -72,6 +75,41 @@ TEST(FastResize, BySizeAndScale) {
   expect_in_both_layouts("resize", "vector", {x, Tensor(), Tensor(), side, side}, bilinear);
   bilinear["scale"] = std::vector<double>{2.0, 3.0};
   expect_in_both_layouts("resize", "vector", {x}, bilinear);
+}
+
+// Few distinct numbers, so that the largest ones are often equal; and some that are not numbers.
+TEST(FastResizeArgMax, IsThatOfTheReference) {
+  for (bool corners : {true, false})
+    for (const char* dtype : {"int32", "int64"})
+      for (const Shape& shape :
+           {Shape{1, 1, 1, 1}, Shape{2, 3, 9, 11}, Shape{1, 19, 8, 40}, Shape{2, 37, 5, 3}})
+        for (const Ints& size : {Ints{1, 1}, Ints{4, 5}, Ints{9, 11}, Ints{64, 70}, Ints{33, 320}}) {
+          Attrs attrs = {{"mode", std::string("bilinear")},
+                         {"align_corners", corners},
+                         {"align_mode", std::int64_t{0}},
+                         {"out_h", size[0]},
+                         {"out_w", size[1]},
+                         {"keepdims", corners},
+                         {"dtype", std::string(dtype)}};
+          Tensor x = random_floats(shape, 3, -8, 8);
+          expect_in_both_layouts("resize_arg_max", "vector", {x}, attrs);
+          for (float& v : x.mutable_data<float>()) v = std::floor(v / 4);
+          x.mutable_data<float>()[x.data<float>().size() / 2] = std::numeric_limits<float>::quiet_NaN();
+          x.mutable_data<float>()[0] = -std::numeric_limits<float>::infinity();
+          expect_in_both_layouts("resize_arg_max", "vector", {x}, attrs);
+        }
+}
+
+TEST(FastResizeArgMax, BySizeAndScale) {
+  Attrs bilinear = {{"mode", std::string("bilinear")}};
+  Tensor x = random_floats({2, 19, 9, 8}, 3);
+  expect_in_both_layouts("resize_arg_max", "vector", {x, Tensor::of<std::int32_t>({2}, {17, 30})}, bilinear);
+  expect_in_both_layouts("resize_arg_max", "vector", {x, Tensor(), Tensor::of<float>({1}, {2.3f})}, bilinear);
+  Tensor side = Tensor::of<std::int32_t>({1}, {20});
+  expect_in_both_layouts("resize_arg_max", "vector", {x, Tensor(), Tensor(), side, side}, bilinear);
+  bilinear["coordinates"] = std::string("half_pixel");
+  bilinear["scale"] = std::vector<double>{2.0, 0.4};
+  expect_in_both_layouts("resize_arg_max", "vector", {x}, bilinear);
 }
 
 TEST(FastPad, EveryMode) {

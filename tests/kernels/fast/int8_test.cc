@@ -1,4 +1,5 @@
 #include "kernels/ref/random.h"
+#include "kernels/simd/simd.h"
 #include "support/fast_runner.h"
 
 namespace octet {
@@ -103,7 +104,7 @@ const std::vector<Layer>& layers() {
       {{1, 3, 12, 12}, {8, 3, 3, 3}, {{"dilations", Ints{2, 2}}, {"paddings", Ints{0, 1, 3, 0}}}},
       {{1, 2, 3, 3}, {3, 2, 2, 2}, {{"paddings", Ints{5, 5, 5, 5}}, {"strides", Ints{4, 4}}}},
       {{1, 5, 9, 4}, {3, 5, 2, 4}},
-      {{1, 19, 5, 6}, {11, 19, 3, 3}, {{"paddings", Ints{1, 1, 1, 1}}}},
+      {{1, 19, 5, 6}, {11, 19, 3, 2}, {{"paddings", Ints{1, 1, 1, 1}}}},
       // groups
       {{1, 8, 7, 7}, {12, 4, 3, 3}, {{"groups", std::int64_t{2}}, {"paddings", Ints{1, 1, 1, 1}}}},
       {{1, 15, 6, 6}, {20, 3, 3, 3}, {{"groups", std::int64_t{5}}, {"paddings", Ints{1, 1, 1, 1}}}},
@@ -201,6 +202,120 @@ TEST(FastQConv2d, NeverSaturates) {
                               attrs, {1, 2});
           if (HasFatalFailure()) return;
         }
+}
+
+// Whether 3x3 layers run in Winograd's way, which is exact, too.
+bool has_winograd(const Isa& isa) {
+  return isa.simd && isa.simd->i8.features.winograd;
+}
+
+// As expect_as_reference(), of a 3x3 layer that all instruction sets with Winograd run so.
+void expect_winograd(const std::vector<Tensor>& inputs, const Attrs& attrs, int outputs = 1) {
+  const std::vector<std::size_t> constants = {1, 2, 3, 4};
+  Graph graph = testing::node_with_constants("qconv2d", inputs, attrs, constants, outputs);
+  std::vector<Tensor> given = {inputs[0]};
+  for (std::size_t i = 5; i < inputs.size(); ++i)
+    if (!inputs[i].empty()) given.push_back(inputs[i]);
+  std::vector<Tensor> expected = testing::run_graph(graph, given, "ref", 1);
+  for (const Isa& isa : isa_list()) {
+    if (!has_winograd(isa)) continue;
+    testing::expect_kernel(graph, "qconv2d", "int8 winograd", std::string(isa.name));
+    for (int threads : {1, 2, 3}) {
+      SCOPED_TRACE(::testing::Message() << isa.name << ", " << threads << " threads\n" << dump(graph));
+      std::vector<Tensor> found = testing::run_graph(graph, given, std::string(isa.name), threads);
+      for (std::size_t i = 0; i < expected.size(); ++i) testing::expect_close(found[i], expected[i], 0);
+      if (::testing::Test::HasFatalFailure()) return;
+    }
+  }
+}
+
+TEST(FastQConv2d, Winograd) {
+  struct Case {
+    std::int64_t batch, channels, height, width, columns;
+    Ints pads = {1, 1, 1, 1};
+  };
+  const std::vector<Case> cases = {
+      // odd sizes, and channels that don't fill vectors, of either number
+      {1, 32, 16, 16, 16},
+      {2, 33, 13, 15, 17},
+      {1, 35, 9, 31, 24, {0, 0, 0, 0}},
+      {1, 47, 12, 12, 33, {2, 1, 0, 3}},
+      {3, 32, 7, 7, 100},
+      {1, 96, 10, 41, 24},
+      {1, 64, 17, 9, 72},
+      // panels of every number of vectors
+      {1, 32, 11, 9, 40},
+      {1, 32, 11, 9, 56},
+      {1, 32, 11, 9, 130},
+      // so small that they run the other way, and nothing but padding
+      {1, 32, 1, 1, 16},
+      {1, 40, 3, 2, 20, {0, 0, 1, 1}},
+      {1, 32, 1, 1, 16, {9, 9, 9, 9}},
+      // many blocks
+      {2, 32, 40, 70, 16},
+      {1, 128, 33, 30, 64},
+  };
+  for (const Case& c : cases)
+    for (Range range : {kAll, kRelu})
+      for (std::int64_t zero : {0, -128, 127, 5}) {
+        SCOPED_TRACE(zero);
+        Tensor x = in_range(random_int8s({c.batch, c.channels, c.height, c.width}, 1), range);
+        Tensor w = weights({c.columns, c.channels, 3, 3}, 2, 70);
+        Tensor multiplier = random_floats({c.columns}, 3, 1e-4f, 3e-4f), bias = random_floats({c.columns}, 4);
+        Tensor scale = Tensor::of<float>({1}, {2.5f});
+        Tensor x_zero = zero == 0 ? Tensor() : Tensor::of<std::int8_t>({1}, {static_cast<std::int8_t>(zero)});
+        const Shape out = {c.batch, c.columns, c.height + c.pads[0] + c.pads[1] - 2,
+                           c.width + c.pads[2] + c.pads[3] - 2};
+        Attrs attrs = {{"paddings", c.pads}};
+        if (zero == 0) with_range(attrs, range);
+        expect_winograd({x, w, multiplier, bias, scale, Tensor(), x_zero}, attrs);
+        if (HasFatalFailure()) return;
+        attrs["activation"] = std::string("hard_swish");
+        expect_winograd({x, w, multiplier, bias, scale, random_floats(out, 5), x_zero}, attrs, 2);
+        attrs["activation"] = std::string("relu");
+        attrs["residual_step"] = 0.013;
+        expect_winograd({x, w, multiplier, Tensor(), scale, random_int8s(out, 6), x_zero}, attrs);
+        if (HasFatalFailure()) return;
+      }
+}
+
+// Operands at the ends of their ranges, in every pattern of signs of a kernel's rows and columns, which is
+// what makes transformed numbers large; and sums as large as they may be.
+TEST(FastQConv2d, WinogradNeverOverflows) {
+  for (std::int64_t channels : {32, 227})
+    for (int x_pattern = 0; x_pattern < 4; ++x_pattern)
+      for (int w_pattern = 0; w_pattern < 4; ++w_pattern)
+        for (int large : {-128, 127}) {
+          Tensor x(DType::kInt8, {1, channels, 12, 13}), w(DType::kInt8, {16, channels, 3, 3});
+          auto fill = [](Tensor& tensor, int pattern, int value) {
+            std::int64_t height = tensor.dim(2), width = tensor.dim(3), i = 0;
+            for (std::int8_t& at : tensor.mutable_data<std::int8_t>()) {
+              bool odd = (pattern & 1 && i % width / 2 % 2) != (pattern & 2 && i / width % height / 2 % 2);
+              at = static_cast<std::int8_t>(odd ? -1 - value : value);
+              ++i;
+            }
+          };
+          fill(x, x_pattern, large);
+          fill(w, w_pattern, 127);
+          for (std::int8_t& value : w.mutable_data<std::int8_t>()) value = std::max<std::int8_t>(value, -127);
+          expect_winograd({x, w, random_floats({16}, 3, 1e-4f, 3e-4f), Tensor(), Tensor()},
+                          {{"paddings", Ints{1, 1, 1, 1}}});
+          if (HasFatalFailure()) return;
+        }
+}
+
+// Sums that 26 bits don't hold are left to the other kernel.
+TEST(FastQConv2d, WinogradDeclinesLargeSums) {
+  for (std::int64_t channels : {229, 230}) {
+    Tensor w(DType::kInt8, {16, channels, 3, 3});
+    std::ranges::fill(w.mutable_data<std::int8_t>(), std::int8_t{127});
+    Tensor x = random_int8s({1, channels, 8, 9}, 1), multiplier = random_floats({16}, 2);
+    Graph graph = testing::node_with_constants("qconv2d", {x, w, multiplier}, {}, {1, 2});
+    for (const Isa& isa : isa_list())
+      if (has_winograd(isa))
+        testing::expect_kernel(graph, "qconv2d", channels == 229 ? "int8 winograd" : "int8 gemm",
+                               std::string(isa.name));
+  }
 }
 
 // Few large weights among small ones, so that what they are too much for 16 bits is added on its own.

@@ -54,6 +54,15 @@ TEST(Resize, BilinearInBothDirections) {
   EXPECT_THAT(values<float>(run_node("resize", {x}, attrs, 2)), ElementsAre(0, 2, 4, 4, 6, 8, 8, 10, 12));
 }
 
+TEST(ResizeArgMax, IsTheLargestChannelOfEachPixelAndTheFirstOfEqualOnes) {
+  // 0 4 8 and 6 5 4 and 0 4 8 again, at steps of a half.
+  Tensor x = Tensor::of<float>({1, 3, 1, 3}, {0, 4, 8, 6, 5, 4, 0, 4, 8});
+  EXPECT_THAT(values<std::int64_t>(run_node("resize_arg_max", {x}, to_width(5, "bilinear", true))),
+              ElementsAre(1, 1, 1, 0, 0));
+  EXPECT_THAT(values<std::int64_t>(run_node("resize_arg_max", {x}, to_width(6, "nearest"))),
+              ElementsAre(1, 1, 1, 1, 0, 0));
+}
+
 TEST(Resize, OneOutputIsTheFirstInput) {
   // Paddle's ratio is 0 then, whatever the mode.
   for (std::int64_t align_mode : {0, 1})

@@ -22,14 +22,15 @@ struct UnsignedBytes {
   Ints shift;
 };
 
-constexpr Int8Features features_of_x86(bool has_dot, bool has_strips = false) {
+constexpr Int8Features features_of_x86(bool has_dot, bool has_strips, bool has_winograd) {
   return {.lanes = kLanes,
           .dot = has_dot,
           .pairs2 = true,
           .opposed = true,
           .bytes = 4 * kLanes,
           .unsigned_pairs = true,
-          .strips = has_strips};
+          .strips = has_strips,
+          .winograd = has_winograd};
 }
 
 // Depthwise convolution: bytes of two taps are interleaved, so that one instruction makes the products of

@@ -47,7 +47,9 @@ inline void with_kind(const Int8Panel& panel, const Use& use) {
   panel.shift ? use.template operator()<Pairs<true>>() : use.template operator()<Pairs<false>>();
 }
 
-constexpr Int8Features kFeatures = features_of_x86(false);
+using WinogradWords = WordVectors;
+
+constexpr Int8Features kFeatures = features_of_x86(false, false, true);
 
 }  // namespace
 }  // namespace octet::simd::OCTET_SIMD

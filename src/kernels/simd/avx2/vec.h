@@ -117,6 +117,10 @@ inline Ints bits_of(Floats a) {
 inline Floats floats_of_bits(Ints a) {
   return _mm256_castsi256_ps(a);
 }
+// Lane i is lane indices[i] of the table; indices are less than kLanes.
+inline Floats lookup(Floats table, Ints indices) {
+  return _mm256_permutevar8x32_ps(table, indices);
+}
 
 // Floats that hold integers of -128 .. 127 to int8, kLanes of them or the first `count`.
 inline __m128i pack_int8(Floats v) {
@@ -231,6 +235,24 @@ inline void store_block(std::int8_t* to, const Ints (&v)[4], std::int8_t low) {
 // are kPanel vectors wide, the last one up to kLastPanel.
 constexpr int kInt8TileRows[] = {0, 6, 5, 3, 3};
 constexpr int kFloatTileRows[] = {0, 8, 6, 4}, kPanel = 2, kLastPanel = 3;
+
+// What Winograd in integers wants of words, 2 * kLanes of them.
+struct WordVectors {
+  static constexpr bool kFourVectors = false;  // whether panels of so many fill the registers
+  static constexpr int kTileRows[] = {0, 6, 6, 3};
+  static Ints load(const std::int16_t* p) { return _mm256_loadu_si256(reinterpret_cast<const Ints*>(p)); }
+  static void store(std::int16_t* p, Ints v) { _mm256_storeu_si256(reinterpret_cast<Ints*>(p), v); }
+  static Ints widen(const std::int8_t* p) {
+    return _mm256_cvtepi8_epi16(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
+  }
+  static Ints add(Ints a, Ints b) { return _mm256_add_epi16(a, b); }
+  static Ints sub(Ints a, Ints b) { return _mm256_sub_epi16(a, b); }
+  static Ints twice(Ints a) { return _mm256_slli_epi16(a, 1); }
+  static Ints four_times(Ints a) { return _mm256_slli_epi16(a, 2); }
+  // sum + products, two added
+  static Ints add_pairs(Ints sum, Ints a, Ints b) { return _mm256_add_epi32(sum, _mm256_madd_epi16(a, b)); }
+  static Ints times(Ints a, Ints b) { return _mm256_mullo_epi32(a, b); }  // of int32, modulo 2^32
+};
 
 }  // namespace
 }  // namespace octet::simd::OCTET_SIMD

@@ -15,7 +15,13 @@ inline Ints dot(Ints sum, Ints a, Ints w) {
   return _mm512_dpbusd_epi32(sum, a, w);
 }
 
+// Adds the products of two words each.
+inline Ints dot_words(Ints sum, Ints a, Ints w) {
+  return _mm512_dpwssd_epi32(sum, a, w);
+}
+
 constexpr bool kStrips = true;  // 32 registers hold their columns and weights
+constexpr bool kWinograd = true;
 
 }  // namespace
 }  // namespace octet::simd::OCTET_SIMD

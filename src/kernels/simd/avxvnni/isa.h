@@ -15,7 +15,13 @@ inline Ints dot(Ints sum, Ints a, Ints w) {
   return _mm256_dpbusd_avx_epi32(sum, a, w);
 }
 
+// Adds the products of two words each.
+inline Ints dot_words(Ints sum, Ints a, Ints w) {
+  return _mm256_dpwssd_avx_epi32(sum, a, w);
+}
+
 constexpr bool kStrips = false;
+constexpr bool kWinograd = false;
 
 }  // namespace
 }  // namespace octet::simd::OCTET_SIMD

@@ -35,6 +35,8 @@ constexpr Int8Features kFeatures = {.lanes = kLanes,
                                     .bytes = 4 * kLanes,
                                     .unsigned_pairs = false};
 
+struct WinogradWords;  // not here: no Winograd in integers
+
 constexpr int kBlockBytes = 4 * kLanes;  // channels in a block of a depthwise convolution
 
 // The sums of a block in 32 bits, and partial ones in 16 bits.

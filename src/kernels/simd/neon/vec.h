@@ -114,6 +114,12 @@ inline Ints bits_of(Floats a) {
 inline Floats floats_of_bits(Ints a) {
   return vreinterpretq_f32_s32(a);
 }
+// Lane i is lane indices[i] of the table; indices are less than kLanes.
+inline Floats lookup(Floats table, Ints indices) {
+  // Of each index the places of its four bytes.
+  const int32x4_t bytes = vaddq_s32(vmulq_s32(indices, vdupq_n_s32(0x04040404)), vdupq_n_s32(0x03020100));
+  return vreinterpretq_f32_u8(vqtbl1q_u8(vreinterpretq_u8_f32(table), vreinterpretq_u8_s32(bytes)));
+}
 
 // Floats that hold integers of -128 .. 127 to int8, kLanes of them or the first `count`.
 inline void store_int8_first(std::int8_t* p, Floats v, std::int64_t count) {

@@ -42,6 +42,8 @@ constexpr Int8Features kFeatures = {.lanes = kLanes,
                                     .bytes = 4 * kLanes,
                                     .unsigned_pairs = false};
 
+struct WinogradWords;  // not here: no Winograd in integers
+
 // Depthwise convolution: its partial sums are in 32 bits, too, and everything lies in the order of channels.
 constexpr int kBlockBytes = 4 * kLanes;  // channels in a block
 

@@ -125,6 +125,10 @@ inline Ints bits_of(Floats a) {
 inline Floats floats_of_bits(Ints a) {
   return reinterpret_cast<Floats>(a);
 }
+// Lane i is lane indices[i] of the table; indices are less than kLanes.
+inline Floats lookup(Floats table, Ints indices) {
+  return Floats{table[indices[0]], table[indices[1]], table[indices[2]], table[indices[3]]};
+}
 inline Ints round_to_ints(Floats v) {
   return __builtin_convertvector(round_even(v), Ints);
 }
