@@ -111,8 +111,9 @@ def octet_answers(program, model, network, out):
     answers = []
     for file in sorted(network.glob("views_*.npy")):
         view, parts = np.load(file, mmap_mode="r"), []
-        for start in range(0, len(view), 50):
-            np.save(out / "x.npy", view[start : start + 50])
+        count = max(50, 30_000_000 // view[0].nbytes)
+        for start in range(0, len(view), count):
+            np.save(out / "x.npy", view[start : start + count])
             subprocess.run([program, "run", "--model", model, "--input", out / "x.npy", "--output", out / "y.npy"], check=True,
                            stdout=subprocess.DEVNULL)
             parts.append(np.load(out / "y.npy"))
@@ -237,7 +238,7 @@ def main():
         results["fashion"] = compare("fashion", network_folder("fashion", None), FASHION, options.octet)
     if "auto" in wanted:
         folders = {"efficientnet_lite0": network_folder("efficientnet_lite0", options.pictures.resolve())}
-        folders |= {name: network_folder(name, None) for name in ("fashion", "fashion_mobilenet_v2", "fashion_resnet18")}
+        folders |= {name: network_folder(name, None) for name in ("fashion_mobilenet_v3_small", "fashion_mobilenet_v2", "fashion_resnet18")}
         results["auto"] = []
         for name, folder in folders.items():
             with tempfile.TemporaryDirectory() as scratch:

@@ -64,7 +64,7 @@ def make(name, folder):
 
     paddle.seed(7)
     side, count = SIZES[name]
-    makers = {"efficientnet_lite0": networks.efficientnet_lite0, "bisenetv2": networks.bisenetv2}
+    makers = {"efficientnet_lite0": networks.efficientnet_lite0, "bisenetv2": lambda: networks.segmentation("bisenetv2")}
     model = makers[name]() if name in makers else getattr(paddle.vision.models, name)(pretrained=False)
     shape = (1, 3, side, side)
     if name != "efficientnet_lite0":
@@ -121,5 +121,5 @@ def section(rows):
 
 
 if __name__ == "__main__":
-    os.environ["FLAGS_enable_pir_api"] = "0"
+    os.environ["FLAGS_enable_pir_api"] = "1"
     make(sys.argv[1], pathlib.Path(sys.argv[2]))
