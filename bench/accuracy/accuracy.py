@@ -34,11 +34,11 @@ import timing  # noqa: E402
 
 OCTET = {
     "octet": [],
-    "octet, adaround": ["--round_type", "adaround"],
+    "octet, fast": ["--fast"],
     "octet, auto, deploy paddle": ["--deploy", "paddle"],
 } | {f"octet, {algo}": ["--algo", algo] for algo in ("KL", "hist", "mse", "emd", "avg", "abs_max", "ptf")}
 PARTS = ("lite0", "fashion", "auto", "planted", "ptq")
-FASHION = ("octet", "octet, adaround", "octet, auto, deploy paddle", "octet, hist", "PaddleSlim, hist", "PaddleSlim, mse", "PaddleSlim, avg")
+FASHION = ("octet", "octet, fast", "octet, auto, deploy paddle", "octet, hist", "PaddleSlim, hist", "PaddleSlim, mse", "PaddleSlim, avg")
 
 
 def say(text):
@@ -111,8 +111,9 @@ def octet_answers(program, model, network, out):
     answers = []
     for file in sorted(network.glob("views_*.npy")):
         view, parts = np.load(file, mmap_mode="r"), []
-        for start in range(0, len(view), 50):
-            np.save(out / "x.npy", view[start : start + 50])
+        count = max(50, 30_000_000 // view[0].nbytes)
+        for start in range(0, len(view), count):
+            np.save(out / "x.npy", view[start : start + count])
             subprocess.run([program, "run", "--model", model, "--input", out / "x.npy", "--output", out / "y.npy"], check=True,
                            stdout=subprocess.DEVNULL)
             parts.append(np.load(out / "y.npy"))
@@ -221,23 +222,30 @@ def main():
     parser = argparse.ArgumentParser(prog="bench/accuracy/run", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--pictures", type=pathlib.Path, help="a folder with list.txt; needed for lite0 and auto")
     parser.add_argument("--only", choices=PARTS, action="append", help="a part; may be repeated")
+    parser.add_argument("--keep-peers", action="store_true", help="lite0: measure octet's rows alone; those of the others stay as they are")
     parser.add_argument("--paddle-images", type=int, default=320, help="how many PaddleSlim's KL is timed with: 320 take half an hour")
     parser.add_argument("--octet", type=pathlib.Path, default=ROOT / "build" / "release" / "octet", help="for instance of another build")
     options = parser.parse_args()
     wanted = options.only or list(PARTS)
     if not options.pictures and {"lite0", "auto"} & set(wanted):
         sys.exit("bench/accuracy: error: --pictures DIR is missing: a folder of labelled pictures with list.txt; or --only fashion, --only planted, --only ptq")
-    results = {}
+    stored = ROOT / "bench" / "results" / "accuracy.json"  # the parts that were not asked for stay
+    before = json.loads(stored.read_text()) if stored.exists() else {}
+    results, origins = {}, {}
     busy = os.getloadavg()[0]
     origin = f"{peers.describe_cpu()}; octet {peers.describe_octet()}, {time.strftime('%Y-%m-%d')}; other work took {busy:.1f} cores at the start"
     if "lite0" in wanted:
         network = network_folder("efficientnet_lite0", options.pictures.resolve())
-        results["lite0"] = compare("efficientnet_lite0", network, [*OCTET, *quantize.IMAGENET], options.octet)
+        variants = [*OCTET] if options.keep_peers else [*OCTET, *quantize.IMAGENET]
+        results["lite0"] = compare("efficientnet_lite0", network, variants, options.octet)
+        if options.keep_peers:
+            results["lite0"] += [row for row in before.get("lite0", []) if row["name"] in quantize.IMAGENET]
+            origins["lite0, octet's rows"] = origin
     if "fashion" in wanted:
         results["fashion"] = compare("fashion", network_folder("fashion", None), FASHION, options.octet)
     if "auto" in wanted:
         folders = {"efficientnet_lite0": network_folder("efficientnet_lite0", options.pictures.resolve())}
-        folders |= {name: network_folder(name, None) for name in ("fashion", "fashion_mobilenet_v2", "fashion_resnet18")}
+        folders |= {name: network_folder(name, None) for name in ("fashion_mobilenet_v3_small", "fashion_mobilenet_v2", "fashion_resnet18")}
         results["auto"] = []
         for name, folder in folders.items():
             with tempfile.TemporaryDirectory() as scratch:
@@ -247,9 +255,8 @@ def main():
             results["planted"] = planted.measure(options.octet, planted_folder, pathlib.Path(scratch), say)
     if "ptq" in wanted:
         results["ptq"] = timing.measure(network_folder("mobilenet_v3_small", None), options.octet, options.paddle_images, say)
-    results["origins"] = {part: origin for part in wanted}
-    stored = ROOT / "bench" / "results" / "accuracy.json"  # the parts that were not asked for stay
-    before = json.loads(stored.read_text()) if stored.exists() else {}
+    kept = {"lite0"} if options.keep_peers else set()
+    results["origins"] = origins | {part: origin for part in wanted if part not in kept}
     results = before | results | {"origins": before.get("origins", {}) | results["origins"]}
     stored.parent.mkdir(exist_ok=True)
     stored.write_text(json.dumps(results, indent=1) + "\n")

@@ -274,14 +274,32 @@ std::string judged_on(const QuantizeReport& report) {
 
 // Says when the outputs have suffered, which layer is the likely cause, and what helps.
 void warn_if_bad(const QuantizeReport& report, const Options& options) {
-  constexpr double kBad = 10;  // dB: noise of a tenth of the signal's power
+  constexpr double kRuined = 0;         // dB: as much noise as signal
+  constexpr double kBad = 10;           // dB: noise of a tenth of the signal's power
+  constexpr double kHealthyLayer = 20;  // dB, alone: below what 8 bits do to any tensor that suits one scale
   const auto output = std::ranges::min_element(report.outputs, {}, &OutputQuality::sqnr_db);
   if (output == report.outputs.end() || !(output->sqnr_db < kBad)) return;
   const QuantizeOptions& q = options.quantize;
+  const bool few_bits = q.weight_bits < 8 || q.activation_bits < 8;
+  const std::string differs =
+      fmt::format("output {} has an SQNR of {:.1f} dB", printable(output->name), output->sqnr_db);
   std::string cause, remedy;
   const std::vector<LayerQuality> layers = worst_first(report.layers);
   if (!layers.empty()) {
     const LayerQuality& l = layers.front();
+    if (q.algo == "auto" && !few_bits && l.own_sqnr_db >= kHealthyLayer) {
+      // No layer is at fault, and none that is left in float would help.
+      const std::string text = fmt::format(
+          "the int8 model answers differently: {}, although no layer alone has less than {} ({}). The "
+          "network "
+          "makes small differences large, as networks with random weights do",
+          differs, decibels(l.own_sqnr_db), printable(l.name));
+      if (output->sqnr_db < kRuined)
+        print_warning(text + ". Try `octet qat`");
+      else
+        Console().notice(text);
+      return;
+    }
     cause = fmt::format(" The layer {} alone has {}", printable(l.name), decibels(l.own_sqnr_db));
     if (l.channel_spread > quant::kGreatSpread)
       cause += fmt::format(
@@ -294,13 +312,11 @@ void warn_if_bad(const QuantizeReport& report, const Options& options) {
     remedy += fmt::format("--keep-float '{}'", printable(l.name));
   }
   if (q.algo != "auto") remedy = "--algo auto" + (remedy.empty() ? "" : ", or " + remedy);
-  if (q.weight_bits < 8 || q.activation_bits < 8)
+  if (few_bits)
     remedy = fmt::format("more than {} bits", std::min(q.weight_bits, q.activation_bits)) +
              (remedy.empty() ? "" : ", or " + remedy);
-  print_warning(
-      fmt::format("the int8 model answers differently: output {} has an SQNR of {:.1f} dB.{} Try {}",
-                  printable(output->name), output->sqnr_db, cause,
-                  remedy.empty() ? "other pictures, or `octet qat`" : remedy));
+  print_warning(fmt::format("the int8 model answers differently: {}.{} Try {}", differs, cause,
+                            remedy.empty() ? "other pictures, or `octet qat`" : remedy));
 }
 
 int run(Options& options) {

@@ -209,6 +209,56 @@ TEST(PtqCommand, SeveralInputsComeFromNpzFiles) {
   EXPECT_THAT(result.err, HasSubstr("give .npz files with an array for each"));
 }
 
+// A model of one picture input, quantized from arrays with default flags.
+ProgramResult ptq_of(const Sandbox& box, Graph graph) {
+  Model(std::make_shared<const Graph>(std::move(graph))).save(box / "float");
+  save_npy(box / "pictures.npy", testing::ramp({40, 3, 8, 8}, 5));
+  return run_octet({"ptq", "--model_path", "float", "--output_dir", "int8", "--data_dir", "pictures.npy",
+                    "--batch_num", "4", "--float_share", "0"},
+                   box.path());
+}
+
+TEST(PtqCommand, WarnsOfALayerThatIsAtFaultAndNamesTheRemedy) {
+  Sandbox box;
+  Builder b;
+  ValueId x = b.input("x", {kUnknown, 3, 8, 8});
+  Tensor first = testing::ramp({8, 3, 3, 3}, 1).clone(), second = testing::ramp({8, 8, 1, 1}, 2).clone();
+  for (std::size_t i = 0; i < 27; ++i) first.mutable_data<float>()[i] *= 1000;
+  for (std::size_t o = 0; o < 8; ++o) second.mutable_data<float>()[o * 8] /= 1000;
+  // hard_swish does not let a scale through, so that this can't be balanced.
+  ValueId y = b.hard_swish(b.conv2d(x, b.constant("first", std::move(first))));
+  const ProgramResult result = ptq_of(box, b.build({b.conv2d(y, b.constant("second", std::move(second)))}));
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.err, HasSubstr("octet: warning: the int8 model answers differently"));
+  EXPECT_THAT(result.err, HasSubstr("times as far as most"));
+  EXPECT_THAT(result.err, HasSubstr("Try --equalize, or --keep-float 'conv2d_1"));
+}
+
+// Two layers that nearly cancel out, up to `rest`: each is healthy, and of both together much is noise.
+Graph cancelling(float rest) {
+  Builder b;
+  ValueId x = b.input("x", {kUnknown, 3, 8, 8});
+  const Tensor one = testing::ramp({4, 3, 3, 3}, 1), little = testing::ramp({4, 3, 3, 3}, 2);
+  Tensor other = one.clone();
+  for (std::size_t i = 0; i < 108; ++i)
+    other.mutable_data<float>()[i] = -one.data<float>()[i] + rest * little.data<float>()[i];
+  return b.build(
+      {b.add(b.conv2d(x, b.constant("one", one)), b.conv2d(x, b.constant("other", std::move(other))))});
+}
+
+TEST(PtqCommand, DoesNotBlameALayerForANetworkThatMakesSmallDifferencesLarge) {
+  Sandbox box;
+  const ProgramResult noisy = ptq_of(box, cancelling(0.02f)), ruined = ptq_of(box, cancelling(0.002f));
+  for (const ProgramResult& result : {noisy, ruined}) {
+    ASSERT_EQ(result.exit_code, 0) << result.err;
+    EXPECT_THAT(result.err, HasSubstr("makes small differences large"));
+    EXPECT_THAT(result.err, ::testing::Not(HasSubstr("--keep-float")));
+  }
+  EXPECT_THAT(noisy.err, HasSubstr("octet: notice: the int8 model answers differently"));
+  EXPECT_THAT(noisy.err, ::testing::Not(HasSubstr("warning")));
+  EXPECT_THAT(ruined.err, HasSubstr("octet: warning: the int8 model answers differently"));
+}
+
 TEST(PtqCommand, AQuantizedModelIsRefused) {
   Sandbox box;
   ASSERT_EQ(ptq(box, {"--data_dir", "x.npy"}).exit_code, 0);
