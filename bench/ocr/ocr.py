@@ -19,7 +19,6 @@ import subprocess
 import sys
 import tempfile
 
-import cv2
 import numpy as np
 from PIL import Image
 
@@ -96,13 +95,30 @@ def judge_lines(expected, found, texts):
             "same_positions": 1 - differ / positions}
 
 
-def overlap(a, b):
-    """Of two boxes: the area that they share, divided by that of both together."""
-    def area(box):
-        return cv2.contourArea(box)
+def area(corners):
+    x, y = np.asarray(corners, np.float64).T
+    return abs(np.dot(x, np.roll(y, -1)) - np.dot(y, np.roll(x, -1))) / 2
 
-    shared, _ = cv2.intersectConvexConvex(a, b)
-    return shared / (area(a) + area(b) - shared)
+
+def overlap(a, b):
+    """Of two boxes, whose corners go round the same way: the area that they share, divided by that of both together.
+
+    OpenCV's intersectConvexConvex finds nothing in common between some boxes that are nearly the same, so b is cut along the sides of a here."""
+    shared = list(b.astype(np.float64))
+    for start, end in zip(a.astype(np.float64), np.roll(a, -1, axis=0).astype(np.float64)):
+        (dx, dy), cut = end - start, []
+        sides = [dx * (y - start[1]) - dy * (x - start[0]) for x, y in shared]  # of each corner; not below 0: inside
+        for i, side in enumerate(sides):
+            before = sides[i - 1]
+            if (side < 0) != (before < 0):
+                cut.append(shared[i - 1] + (shared[i] - shared[i - 1]) * (before / (before - side)))
+            if side >= 0:
+                cut.append(shared[i])
+        shared = cut
+        if len(shared) < 3:
+            return 0.0
+    both = area(shared)
+    return both / (area(a) + area(b) - both)
 
 
 def judge_pages(expected, found):
@@ -116,7 +132,7 @@ def judge_pages(expected, found):
             matched += best >= MATCH
             least = min(least, best)
         extra += sum(max((overlap(box, other) for other in left), default=0.0) < MATCH for box in right)
-    return {"pages": len(expected), "boxes": boxes, "matched": matched, "extra": extra, "least_overlap": least}
+    return {"pages": len(expected), "boxes": boxes, "matched": int(matched), "extra": int(extra), "least_overlap": float(least)}
 
 
 def times(program, floats, integers, shape, runs):
