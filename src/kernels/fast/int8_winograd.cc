@@ -128,7 +128,9 @@ struct Blocks : WinogradBlocks {
       : Blocks(args, round_up(args.inputs[0]->dim(1), 2),
                round_up(args.outputs[0].dim(1), args.simd->i8.features.lanes)) {}
 
-  bool worth_it() const { return tiles >= 8; }
+  // With few tiles it takes longer to read the larger weights than is saved, above all where the direct way
+  // is fast.
+  bool worth_it(const KernelArgs& args) const { return tiles >= (args.simd->i8.features.dot ? 32 : 8); }
   std::int64_t slot_bytes() const { return kWinogradPositions * (input_step + output_step); }
   std::size_t bytes() const { return static_cast<std::size_t>(padding + slots * slot_bytes()); }
 
@@ -152,12 +154,12 @@ KernelArgs direct(const KernelArgs& args) {
 
 std::size_t winograd_scratch(const KernelArgs& args) {
   const Blocks blocks(args);
-  return blocks.worth_it() ? blocks.bytes() : int8_conv_scratch(direct(args));
+  return blocks.worth_it(args) ? blocks.bytes() : int8_conv_scratch(direct(args));
 }
 
 void run_winograd(const KernelArgs& args) {
   const Blocks blocks(args);
-  if (!blocks.worth_it()) return run_int8_conv(direct(args));
+  if (!blocks.worth_it(args)) return run_int8_conv(direct(args));
   const auto& p = static_cast<const PreparedWinograd&>(*args.prepared);
   const simd::Int8WinogradRoutines& routines = args.simd->i8.winograd;
   const simd::WinogradTiles tiles = winograd_tiles(args);

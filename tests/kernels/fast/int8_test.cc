@@ -236,18 +236,19 @@ TEST(FastQConv2d, Winograd) {
   };
   const std::vector<Case> cases = {
       // odd sizes, and channels that don't fill vectors, of either number
-      {1, 32, 16, 16, 16},
-      {2, 33, 13, 15, 17},
-      {1, 35, 9, 31, 24, {0, 0, 0, 0}},
-      {1, 47, 12, 12, 33, {2, 1, 0, 3}},
-      {3, 32, 7, 7, 100},
+      {1, 32, 24, 24, 16},
+      {2, 33, 13, 19, 17},
+      {1, 35, 26, 31, 24, {0, 0, 0, 0}},
+      {1, 47, 22, 22, 33, {2, 1, 0, 3}},
+      {9, 32, 7, 7, 100},
       {1, 96, 10, 41, 24},
-      {1, 64, 17, 9, 72},
+      {1, 64, 17, 29, 72},
       // panels of every number of vectors
-      {1, 32, 11, 9, 40},
-      {1, 32, 11, 9, 56},
-      {1, 32, 11, 9, 130},
-      // so small that they run the other way, and nothing but padding
+      {1, 32, 21, 24, 40},
+      {1, 32, 21, 24, 56},
+      {1, 32, 21, 24, 130},
+      // so small that they run the other way on some instruction sets or on all; nothing but padding
+      {2, 32, 14, 14, 16},
       {1, 32, 1, 1, 16},
       {1, 40, 3, 2, 20, {0, 0, 1, 1}},
       {1, 32, 1, 1, 16, {9, 9, 9, 9}},
@@ -286,7 +287,7 @@ TEST(FastQConv2d, WinogradNeverOverflows) {
     for (int x_pattern = 0; x_pattern < 4; ++x_pattern)
       for (int w_pattern = 0; w_pattern < 4; ++w_pattern)
         for (int large : {-128, 127}) {
-          Tensor x(DType::kInt8, {1, channels, 12, 13}), w(DType::kInt8, {16, channels, 3, 3});
+          Tensor x(DType::kInt8, {1, channels, 23, 24}), w(DType::kInt8, {16, channels, 3, 3});
           auto fill = [](Tensor& tensor, int pattern, int value) {
             std::int64_t height = tensor.dim(2), width = tensor.dim(3), i = 0;
             for (std::int8_t& at : tensor.mutable_data<std::int8_t>()) {
