@@ -151,7 +151,7 @@ void OutputRounding::add(const Node& layer, const Tensor& exact, const Tensor& g
   const Tensor rows = reader.read(given, step);
   count_ += rows.dim(0);
   add_sums(rows, &sums_);
-  add_products(rows, rows, &squares_, pool);
+  add_squares(rows, pool);
   if (given.bytes().data() == exact.bytes().data()) return;
   Tensor missing = reader.read(exact, step);
   add_multiple(missing.mutable_data<float>().data(), rows.data<float>().data(), -1, rows.size());
@@ -159,6 +159,27 @@ void OutputRounding::add(const Node& layer, const Tensor& exact, const Tensor& g
   missing_sums_.resize(sums_.size());
   add_sums(missing, &missing_sums_);
   add_products(missing, rows, &missing_, pool);
+}
+
+// Columns from `first` on, `count` of them.
+Tensor columns_of(const Tensor& rows, std::int64_t first, std::int64_t count) {
+  Tensor result(DType::kFloat32, {rows.dim(0), count});
+  const float* from = rows.data<float>().data() + first;
+  float* to = result.mutable_data<float>().data();
+  for (std::int64_t r = 0; r < rows.dim(0); ++r, from += rows.dim(1)) to = std::copy_n(from, count, to);
+  return result;
+}
+
+void OutputRounding::add_squares(const Tensor& rows, ThreadPool& pool) {
+  constexpr std::int64_t kBlock = 512;  // the rows of the matrix that are made together
+  if (groups_ > 1) return add_products(rows, rows, &squares_, pool);
+  for (std::int64_t k = 0; k < columns_; k += kBlock) {
+    const Tensor right = columns_of(rows, k, columns_ - k),
+                 more = product(columns_of(rows, k, std::min(kBlock, columns_ - k)), right, true, pool);
+    for (std::int64_t i = 0; i < more.dim(0); ++i)
+      add_multiple(squares_.data() + (k + i) * columns_ + k, more.data<float>().data() + i * more.dim(1), 1,
+                   more.dim(1));
+  }
 }
 
 void OutputRounding::add_products(const Tensor& left, const Tensor& right, std::vector<float>* products,
@@ -208,6 +229,9 @@ Tensor OutputRounding::times(const Tensor& rows, const std::vector<float>& produ
 
 void OutputRounding::round(QuantizedWeight* weight, bool shift_is_free, ThreadPool& pool) {
   if (count_ == 0) return;
+  if (groups_ == 1)
+    for (std::int64_t k = 0; k < columns_; ++k)
+      for (std::int64_t j = 0; j < k; ++j) squares_[k * columns_ + j] = squares_[j * columns_ + k];
   if (shift_is_free) {
     centre(&squares_, sums_, sums_);
     centre(&missing_, missing_sums_, sums_);

@@ -22,15 +22,19 @@ class TensorRunner {
   std::map<ValueId, Tensor> tensors_;
 };
 
-// A convolution or product without its bias, with these weights and with quantized inputs.
+// A convolution or product without its bias, with these weights and with quantized inputs, in the integer
+// kernels of the deployed model.
 class LayerRunner {
  public:
-  LayerRunner(const Graph& graph, const Layer& layer, const Tensor& weight, int bits, ThreadPool& pool);
+  LayerRunner(const Graph& graph, const Layer& layer, const QuantizedWeight& weight, int bits,
+              ThreadPool& pool);
   // Valid until the next run.
   Tensor run(const Tensor& x, float threshold);
 
  private:
-  Session session_;
+  int bits_;
+  ThreadPool& pool_;
+  Session session_;  // for a threshold of 1, by which the result is scaled
 };
 
 // Makes them when they are asked for, with quantized weights, and keeps them.

@@ -67,8 +67,7 @@ double quantized_sqnr(const Graph& graph, const Tensor& x, ThreadPool& pool) {
   const Node& node = node_of(graph, layer);
   TensorRunner runner(graph, {node.inputs[0], node.outputs[0]}, pool);
   runner.run({x});
-  const Tensor weight =
-      dequantize_weight(quantize_weight(graph.value(weights_of(node)).constant, layer.axis, 8));
+  const QuantizedWeight weight = quantize_weight(graph.value(weights_of(node)).constant, layer.axis, 8);
   float largest = 0;
   for (float value : runner[node.inputs[0]].data<float>()) largest = std::max(largest, std::fabs(value));
   LayerRunner alone(graph, layer, weight, 8, pool);
