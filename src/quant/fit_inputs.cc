@@ -213,7 +213,8 @@ class InputFitter {
                   const std::vector<double>& shift, const std::vector<Tensor>& xs,
                   const std::vector<Tensor>& ys) {
     const Tensor& weight = graph_.value(weights_of(graph_.nodes[static_cast<std::size_t>(layer)])).constant;
-    LayerRunner runner(graph_, {layer, 0, true}, quantize_weight(scaled(weight, factors), 0, 8), bits_, pool_);
+    LayerRunner runner(graph_, {layer, 0, true}, quantize_weight(scaled(weight, factors), 0, 8), bits_,
+                       pool_);
     float threshold = 0;
     for (std::size_t c = 0; c < factors.size(); ++c)
       threshold = std::max(threshold, ranges[c].reach() / factors[c]);

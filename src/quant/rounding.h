@@ -27,7 +27,8 @@ class OutputRounding {
 
  private:
   // For each group a matrix, columns x columns: sums of products of two inputs, of the same place.
-  void add_squares(const Tensor& rows, ThreadPool& pool);  // above the diagonal alone, where there is one group
+  void add_squares(const Tensor& rows,
+                   ThreadPool& pool);  // above the diagonal alone, where there is one group
   void add_products(const Tensor& left, const Tensor& right, std::vector<float>* products, ThreadPool& pool);
   void centre(std::vector<float>* products, const std::vector<double>& left,
               const std::vector<double>& right) const;

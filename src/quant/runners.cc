@@ -21,7 +21,8 @@ ValueId dequantized(Graph& graph, ValueId integers, const Quantization& how) {
   const ValueId scale = graph.add_constant(name + ".scale", Tensor::of<float>({count}, abs_max));
   const ValueId zero_points = graph.add_constant(
       name + ".zero_points", Tensor::of<std::int32_t>({count}, std::vector<std::int32_t>(how.steps.size())));
-  const ValueId floats = graph.add_value(name + ".floats", DType::kFloat32, Shape(graph.value(integers).shape));
+  const ValueId floats =
+      graph.add_value(name + ".floats", DType::kFloat32, Shape(graph.value(integers).shape));
   graph.nodes.push_back({.op = "dequantize",
                          .inputs = {integers, scale, zero_points},
                          .outputs = {floats},
@@ -79,8 +80,8 @@ Tensor LayerRunner::run(const Tensor& x, float threshold) {
 LayerRunner& LayerRunners::operator()(const Layer& layer) {
   auto [it, fresh] = runners_.try_emplace(layer.node);
   if (fresh)
-    it->second = std::make_unique<LayerRunner>(
-        graph_, layer, weights_.at(weights_of(node_of(graph_, layer))), bits_, pool_);
+    it->second = std::make_unique<LayerRunner>(graph_, layer, weights_.at(weights_of(node_of(graph_, layer))),
+                                               bits_, pool_);
   return *it->second;
 }
 
