@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <filesystem>
+#include <functional>
 #include <nlohmann/json.hpp>
 
 #include "base/cpu.h"
@@ -153,6 +154,9 @@ void show_plan(const Model& model, const Options& options) {
 }
 
 void show_model(const Options& options) {
+  const auto has_name = [](const std::string& word) { return word.find('=') != std::string::npos; };
+  if (!options.plan && std::ranges::count_if(options.inputs, std::not_fn(has_name)) > 1)
+    fail("--input {}: only one shape can be without a name here; write NAME=SHAPE", options.inputs.back());
   Model model = Model::load(options.model.path, options.model.files);
   if (options.plan) return show_plan(model, options);
   if (options.graph) return write_output(model.dump());

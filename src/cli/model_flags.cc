@@ -66,10 +66,24 @@ void add_runtime_flags(Args& args, RuntimeFlags* flags) {
   add_device_flags(args, flags);
 }
 
+namespace {
+
+// `in_order`: those without a name are for one input after the other, and the command gives them out.
+void keep_shape(const NamedShape& shape, bool in_order, ModelFlags* flags) {
+  const bool is_new = flags->files.input_shapes.emplace(shape.name, shape.shape).second;
+  if (is_new || (in_order && shape.name.empty())) return;
+  const std::string text = to_string(shape.shape);
+  if (shape.name.empty())
+    fail("--input {}: the first input has a shape already; write NAME={} for another one", text, text);
+  fail("--input {}={}: this input has a shape already", shape.name, text);
+}
+
+}  // namespace
+
 void take_shapes(Flag& flag, ModelFlags* flags, bool also) {
   flag.set = [set = flag.set, flags, also](const std::string& text) {
-    const std::optional<NamedShape> shape = find_shape(text);
-    if (shape) flags->files.input_shapes[shape->name] = shape->shape;
+    const std::optional<NamedShape> shape = also ? parse_shape(text) : find_shape(text);
+    if (shape) keep_shape(*shape, also, flags);
     if (!shape || also) set(text);
   };
 }
@@ -78,8 +92,7 @@ void add_shape_flag(Args& args, ModelFlags* flags) {
   Flag& flag = args.add("input", &flags->shapes, "[NAME=]SHAPE",
                         "the shape of an input, as 1x3x224x224, in place of what the file declares");
   flag.set = [flags](const std::string& text) {
-    const NamedShape shape = parse_shape(text);
-    flags->files.input_shapes[shape.name] = shape.shape;
+    keep_shape(parse_shape(text), false, flags);
     flags->shapes.push_back(text);
   };
 }

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <condition_variable>
+#include <cstring>
 #include <deque>
 #include <exception>
 #include <mutex>
@@ -82,8 +84,16 @@ class ArrayFile {
     if (file_->dtype() != DType::kFloat32 || file_->rank() != 4 || entry.row >= file_->dim(0))
       fail("{}: has changed since it was listed", entry.path.string());
     const std::size_t bytes = file_->size_bytes() / static_cast<std::size_t>(file_->dim(0));
-    return Tensor::view(DType::kFloat32, Shape(file_->shape().begin() + 1, file_->shape().end()),
-                        file_->bytes().data() + static_cast<std::size_t>(entry.row) * bytes, file_);
+    const Tensor row =
+        Tensor::view(DType::kFloat32, Shape(file_->shape().begin() + 1, file_->shape().end()),
+                     file_->bytes().data() + static_cast<std::size_t>(entry.row) * bytes, file_);
+    for (std::size_t at = 0; at < bytes; at += sizeof(float)) {  // a file has them where it likes
+      float value;
+      std::memcpy(&value, row.bytes().data() + at, sizeof value);
+      if (!std::isfinite(value))
+        fail("{}: picture {} has a number that is {}", entry.path.string(), entry.row, value);
+    }
+    return row;
   }
 
  private:

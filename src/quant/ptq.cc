@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <set>
 
 #include "base/error.h"
 #include "graph/op_table.h"
@@ -98,8 +99,11 @@ class Ptq {
   }
 
   std::optional<Model> run(QuantizeReport* report) {
-    if (find_insertion_points(graph_, insertion_options(options_)).layers.empty())
+    const InsertionPoints points = find_insertion_points(graph_, insertion_options(options_));
+    if (points.layers.empty())
       fail("there is nothing to quantize: the model has no layer of the types asked for");
+    for (ValueId id : points.tensors(graph_))
+      if (std::ranges::count(graph_.inputs, id) > 0) ranged_inputs_.insert(id);
     std::optional<KeptStatistics> kept;
     if (!options_.load_stats.empty()) kept = load_statistics();
     if (!kept && !options_.two_pass) has_others_ = held_out_.take_others(others_, comm_);
@@ -228,8 +232,25 @@ class Ptq {
     if (!batches_(index, inputs)) return false;
     if (inputs->size() != graph_.inputs.size())
       fail("batch {} has {} arrays; the model has {} inputs", index, inputs->size(), graph_.inputs.size());
+    check_is_finite(index, *inputs);
     if (!has_others_ && !options_.two_pass) held_out_.take_part(index, inputs);
     return true;
+  }
+
+  // Statistics would pass over such numbers, and whatever follows from them, without a word. Inputs whose
+  // range nobody needs may hold infinities, as masks do.
+  void check_is_finite(std::int64_t index, const std::vector<Tensor>& inputs) const {
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      if (inputs[i].dtype() != DType::kFloat32) continue;
+      const bool is_ranged = ranged_inputs_.contains(graph_.inputs[i]);
+      const auto data = inputs[i].data<float>();
+      const auto bad =
+          std::ranges::count_if(data, [&](float x) { return is_ranged ? !std::isfinite(x) : std::isnan(x); });
+      if (bad > 0)
+        fail("batch {}: {} of the {} numbers for the input {} are {}, so it is nothing to calibrate with",
+             index, bad, data.size(), graph_.value(graph_.inputs[i]).name,
+             is_ranged ? "NaN or infinite" : "NaN");
+    }
   }
 
   KeptStatistics load_statistics() const {
@@ -299,9 +320,10 @@ class Ptq {
   const ThresholdMethod* method_;  // null: auto
   const Batches &batches_, &others_;
   ThreadPool pool_;
-  Graph graph_;              // without what makes answers of its scores, by which quantization is judged,
-  AnswerOps answers_;        // which is this
-  std::int64_t window_ = 0;  // pixels of the pictures that decisions are tried on; 0: all
+  Graph graph_;        // without what makes answers of its scores, by which quantization is judged,
+  AnswerOps answers_;  // which is this
+  std::set<ValueId> ranged_inputs_;  // those of graph_ that calibration observes
+  std::int64_t window_ = 0;          // pixels of the pictures that decisions are tried on; 0: all
   HeldOut held_out_{kSampleSize};
   bool has_others_ = false;  // held_out_ has pictures that are not among those to calibrate with
 };

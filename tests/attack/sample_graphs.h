@@ -44,7 +44,8 @@ inline Graph classifier() {
   return b.build({b.softmax(y)});
 }
 
-// Down, up by a transposed convolution and by resizing, joined; the class of each pixel.
+// Down, up by a transposed convolution and by resizing, joined; enough channels for Winograd; the class of
+// each pixel, of enlarged scores.
 inline Graph segmentation() {
   Builder b;
   const ValueId x = b.input("x", {kUnknown, 3, 16, 16});
@@ -52,8 +53,10 @@ inline Graph segmentation() {
   const ValueId up = b.conv2d_transpose(low, b.constant("up", ramp({6, 4, 2, 2}, 9)), {.strides = {2, 2}});
   const ValueId wide = b.resize(b.avg_pool(low, {.kernel = {2, 2}, .strides = {2, 2}}),
                                 {.mode = "bilinear", .out_h = 16, .out_w = 16});
-  const ValueId both = b.concat({b.sigmoid(up), wide}, 1);
-  return b.build({b.arg_max(conv(b, both, 3, 1), 1)});
+  ValueId y = b.concat({b.sigmoid(up), wide}, 1);
+  y = b.relu(conv(b, b.relu(conv(b, y, 32, 1)), 16, 3));
+  y = b.resize(conv(b, y, 3, 1), {.mode = "bilinear", .out_h = 24, .out_w = 20});
+  return b.build({b.arg_max(y, 1)});
 }
 
 // As a reader of text lines: pictures become sequences, a normalisation, products of two activations.

@@ -100,6 +100,35 @@ TEST(InfoCommand, AnOpThatOctetDoesNotKnowIsAWarning) {
   EXPECT_THAT(run.err, HasSubstr("softhat"));
 }
 
+// The plan's shapes without a name are for one input after the other; elsewhere there is but one such shape.
+TEST(InfoCommand, EveryShapeCounts) {
+  Sandbox box;
+  Builder b;
+  const ValueId x = b.input("x", {kUnknown, 3, kUnknown, kUnknown}), y = b.input("y", {kUnknown, 3});
+  save_model(b.build({b.mul(b.flatten(b.global_avg_pool(x)), y)}), box / "two", {.format = "onnx"});
+  const auto info = [&](std::vector<std::string> words) {
+    words.insert(words.begin(), {"info", "two"});
+    return run_octet(words, box.path());
+  };
+  const ProgramResult plan = info({"--plan", "--input", "1x3x8x8", "--input", "1x3"});
+  EXPECT_EQ(plan.exit_code, 0) << plan.err;
+  EXPECT_THAT(info({"--input", "x=1x3x8x8", "--input", "y=7x3"}).out,
+              testing::AllOf(HasSubstr("x: float32 1x3x8x8"), HasSubstr("y: float32 7x3")));
+  const auto expect_refused = [](const ProgramResult& result, const std::string& part) {
+    EXPECT_EQ(result.exit_code, 2) << result.out;
+    EXPECT_THAT(result.err, testing::MatchesRegex("octet: error: [^\n]*\n"));
+    EXPECT_THAT(result.err, HasSubstr(part));
+  };
+  expect_refused(info({"--input", "1x3x8x8", "--input", "1x3"}), "write NAME=SHAPE");
+  expect_refused(info({"--input", "x=1x3x8x8", "--input", "x=1x3x9x9"}), "--input x=1x3x9x9");
+  for (const char* word : {"ax3x4x4", "-1x3x4x4", "1x3x", "x.npy"})
+    expect_refused(info({"--input", word}), "not a shape such as");
+  expect_refused(
+      run_octet({"convert", "--model", "two", "--output", "out", "--input", "1x3x8x8", "--input", "1x3x9x9"},
+                box.path()),
+      "write NAME=1x3x9x9 for another one");
+}
+
 TEST(InfoCommand, ABadModelIsOneLine) {
   Sandbox box;
   write_file(box / "model/inference.pdmodel", "not a model");

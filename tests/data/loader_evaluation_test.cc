@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
+#include <cmath>
 #include <iterator>
 #include <set>
 
@@ -197,6 +198,19 @@ TEST(LoaderInOrder, ArraysAreGivenAsTheyAre) {
   EXPECT_EQ(batches[1].pixels.data<float>()[0], 24.0f);
   EXPECT_EQ(batches[1].pixels.data<float>()[23], 47.0f);
   EXPECT_EQ(batches[3].pixels.data<float>()[11], 7.0f);
+}
+
+TEST(LoaderInOrder, ArraysWithoutNumbersAreRefused) {
+  TempDir dir;
+  for (float bad : {std::nanf(""), INFINITY, -INFINITY}) {
+    std::vector<float> values(3 * 12, 1.0f);
+    values[2 * 12 + 5] = bad;
+    save_npy(dir / "a.npy", Tensor::of<float>({3, 3, 2, 2}, values));
+    for (int workers : {0, 2})
+      EXPECT_THAT(
+          error_of(open_dataset(dir.path(), "val"), {.batch_size = 3, .workers = workers}),
+          HasSubstr(fmt::format("{}: picture 2 has a number that is {}", (dir / "a.npy").string(), bad)));
+  }
 }
 
 TEST(LoaderInOrder, EachBatchIsGivenWhateverIsBroken) {

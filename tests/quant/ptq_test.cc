@@ -341,6 +341,41 @@ TEST(Ptq, WeightsThatAreNoNumbersAreRefused) {
   }
 }
 
+TEST(Ptq, PicturesThatAreNoNumbersAreRefused) {
+  for (float bad : {std::nanf(""), INFINITY, -INFINITY}) {
+    const BatchGenerator good = batches_of({2, 3, 16, 16});
+    const auto batches = [&](std::int64_t index, std::vector<FloatArray>& inputs) {
+      if (!good(index, inputs)) return false;
+      if (index == 1) inputs[0].values[5] = bad;
+      return true;
+    };
+    EXPECT_THAT(error_of([&] { quantize(model_of(mixed_network()), batches); }),
+                HasSubstr("batch 1: 1 of the 1536 numbers for the input x are NaN or infinite"));
+  }
+}
+
+// Attention's masks hold -inf, and nobody needs their range.
+TEST(Ptq, MasksMayBeInfiniteButNotNaN) {
+  Builder b;
+  const ValueId x = b.input("x", {kUnknown, 8}), mask = b.input("mask", {kUnknown, 8});
+  const ValueId y = b.matmul(x, b.constant("w", ramp({8, 8}, 3)));
+  const Model model = model_of(b.build({b.softmax(b.add(y, mask), 1)}));
+  const auto batches = [](float last) {
+    return [last](std::int64_t index, std::vector<FloatArray>& inputs) {
+      const Tensor x = ramp({2, 8}, 5);
+      std::vector<float> mask(16, 0);
+      mask[7] = mask[15] = last;
+      inputs = {{x.shape(), {x.data<float>().begin(), x.data<float>().end()}}, {{2, 8}, mask}};
+      return index < 3;
+    };
+  };
+  QuantizeOptions options;
+  options.algo = "abs_max";
+  EXPECT_TRUE(quantize(model, batches(-INFINITY), options).is_quantized());
+  EXPECT_THAT(error_of([&] { quantize(model, batches(std::nanf("")), options); }),
+              HasSubstr("2 of the 16 numbers for the input mask are NaN"));
+}
+
 // The first layer looks for differences in the hundredths between numbers near 6, with few multiplications.
 Graph sensitive_network(bool gives_classes) {
   Builder b;

@@ -23,7 +23,10 @@ ValueId one_per_number(Reader& r, std::size_t i, std::int64_t block) {
   const auto at = static_cast<std::size_t>(axis);
   const std::int64_t length = x[at], blocks = scales.size() == x.size() ? scales[at] : 0;
   block = std::min(block, length);
-  if (block < 1 || std::ranges::count(scales, kUnknown) != 0 || (length - 1) / block + 1 != blocks)
+  bool fits = block > 0 && (length - 1) / block + 1 == blocks;
+  for (std::size_t k = 0; fits && k < x.size(); ++k)  // or else they would be broadcast, which nobody means
+    fits = scales[k] != kUnknown && (k == at || x[k] == kUnknown || x[k] == scales[k]);
+  if (!fits)
     fail("its scales of shape {} are not for blocks of {} numbers of shape {}", to_string(scales),
          r.integer("block_size"), to_string(x));
   Ints split(scales.begin(), scales.end()), joined = split;

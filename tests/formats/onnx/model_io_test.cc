@@ -416,6 +416,23 @@ TEST_F(Onnx, ScalesOfBlocksAreRead) {
                 HasSubstr(fmt::format("its scales of shape 1x2 are not for blocks of {} numbers", block)));
 }
 
+// One block along the axis, and elsewhere as many scales as numbers: nothing is repeated that way.
+TEST_F(Onnx, ScalesOfBlocksAreNotBroadcast) {
+  const Tensor x(DType::kInt8, {4, 6});
+  for (const Shape& scales : {Shape{1, 2}, Shape{8, 2}, Shape{4, 2, 1}, Shape{2}}) {
+    const OnnxGraph graph{
+        .nodes = {node_proto("DequantizeLinear", {"x", "s"}, {"y"},
+                             {int_attribute("axis", 1), int_attribute("block_size", 3)})},
+        .initializers = {float_tensor(
+            "s", scales, std::vector<float>(static_cast<std::size_t>(element_count(scales)), 1))},
+        .inputs = {value_proto("x", {4, 6}, 3)},
+        .outputs = {value_proto("y", {4, 6})}};
+    EXPECT_THAT(error_of([&] { run_graph(load_bytes(graph.model(23)), {x}); }),
+                HasSubstr(fmt::format("its scales of shape {} are not for blocks of 3 numbers of shape 4x6",
+                                      to_string(scales))));
+  }
+}
+
 TEST_F(Onnx, SaysWhatItCannotRead) {
   const OnnxGraph relu{.nodes = {node_proto("Relu", {"x"}, {"y"})},
                        .initializers = {},
