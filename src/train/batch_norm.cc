@@ -1,6 +1,9 @@
 #include "train/batch_norm.h"
 
 #include <algorithm>
+#include <numeric>
+
+#include "train/bfloat16.h"
 
 namespace octet::train {
 
@@ -11,7 +14,7 @@ using torch::autograd::variable_list;
 
 // A tensor seen as rows of channels: its channels lie side by side in memory.
 bool is_rows(const at::Tensor& x) {
-  if (!x.is_cpu() || x.scalar_type() != at::kFloat) return false;
+  if (!x.is_cpu() || (x.scalar_type() != at::kFloat && x.scalar_type() != at::kBFloat16)) return false;
   return x.dim() == 2 ? x.is_contiguous() : x.dim() == 4 && x.is_contiguous(at::MemoryFormat::ChannelsLast);
 }
 
@@ -25,7 +28,7 @@ std::vector<std::int64_t> all_but_channels(const at::Tensor& x) {
 at::Tensor along_channels(const at::Tensor& vector, const at::Tensor& x) {
   std::vector<std::int64_t> shape(static_cast<std::size_t>(x.dim()), 1);
   shape[1] = -1;
-  return vector.to(x.scalar_type()).view(shape);
+  return vector.view(shape);
 }
 
 // The loops are compiled for the vectors of newer CPUs as well.
@@ -55,6 +58,60 @@ FOR_EACH_CPU void combine_rows(const float* x, const float* y, const float* a, c
     for (std::int64_t c = 0; c < channels; ++c) out[c] = a[c] * x[c] + b[c] * y[c] + z[c];
 }
 
+// bfloat16: so many rows are taken as one that its numbers fill whole vectors.
+std::int64_t rows_at_once(std::int64_t channels) {
+  const std::int64_t whole = kLanes / std::gcd(kLanes, channels);
+  return std::max<std::int64_t>(whole, 4 * kLanes / (whole * channels) * whole);
+}
+
+// The sums of x and of x * y, column by column, of some rows of a multiple of kLanes numbers. A product of two
+// numbers of bfloat16 is a float, and few of them are added up before doubles take over.
+FOR_EACH_CPU void add_low_products(const BFloat16* x, const BFloat16* y, double* sums, double* products,
+                                   std::int64_t rows, std::int64_t width) {
+  constexpr std::int64_t kFew = 32;
+  for (std::int64_t first = 0; first < rows; first += kFew) {
+    const std::int64_t last = std::min(rows, first + kFew);
+    for (std::int64_t c = 0; c < width; c += kLanes) {
+      Floats sum{}, product{};
+      for (std::int64_t r = first; r < last; ++r) {
+        Floats v, w;
+        load(x + r * width + c, v);
+        load(y + r * width + c, w);
+        sum += v;
+        product += v * w;
+      }
+      for (std::int64_t i = 0; i < kLanes; ++i) sums[c + i] += static_cast<double>(sum[i]);
+      for (std::int64_t i = 0; i < kLanes; ++i) products[c + i] += static_cast<double>(product[i]);
+    }
+  }
+}
+
+FOR_EACH_CPU void scale_low_rows(const BFloat16* x, const float* a, const float* b, BFloat16* out,
+                                 std::int64_t rows, std::int64_t width) {
+  for (std::int64_t r = 0; r < rows; ++r, x += width, out += width)
+    for (std::int64_t c = 0; c < width; c += kLanes) {
+      Floats v, factor, offset;
+      load(x + c, v);
+      load(a + c, factor);
+      load(b + c, offset);
+      store(factor * v + offset, out + c);
+    }
+}
+
+FOR_EACH_CPU void combine_low_rows(const BFloat16* x, const BFloat16* y, const float* a, const float* b,
+                                   const float* z, BFloat16* out, std::int64_t rows, std::int64_t width) {
+  for (std::int64_t r = 0; r < rows; ++r, x += width, y += width, out += width)
+    for (std::int64_t c = 0; c < width; c += kLanes) {
+      Floats v, w, of_x, of_y, offset;
+      load(x + c, v);
+      load(y + c, w);
+      load(a + c, of_x);
+      load(b + c, of_y);
+      load(z + c, offset);
+      store(of_x * v + of_y * w + offset, out + c);
+    }
+}
+
 // Calls work(first row, number of rows, index) for pieces of the rows, which are the same for any number of
 // threads.
 template <class Work>
@@ -70,13 +127,36 @@ std::int64_t for_pieces(const at::Tensor& x, const Work& work) {
   return pieces;
 }
 
+bool are_rows(const at::Tensor& x, const at::Tensor& y) {
+  return is_rows(x) && is_rows(y) && x.scalar_type() == y.scalar_type();
+}
+
+at::Tensor low_sums_of(const at::Tensor& x, const at::Tensor& y) {
+  const std::int64_t channels = x.size(1), together = rows_at_once(channels), width = together * channels;
+  at::Tensor parts = at::zeros({64, 2 * width}, at::kDouble);
+  double* to = parts.data_ptr<double>();
+  const auto *from_x = x.const_data_ptr<BFloat16>(), *from_y = y.const_data_ptr<BFloat16>();
+  const std::int64_t pieces = for_pieces(x, [&](std::int64_t first, std::int64_t rows, std::int64_t i) {
+    const BFloat16 *vx = from_x + first * channels, *vy = from_y + first * channels;
+    double *sums = to + i * 2 * width, *products = sums + width;
+    add_low_products(vx, vy, sums, products, rows / together, width);
+    for (std::int64_t j = rows / together * width; j < rows * channels; ++j) {
+      const double v = widened(vx[j]), w = widened(vy[j]);
+      sums[j % channels] += v;
+      products[j % channels] += v * w;
+    }
+  });
+  return parts.slice(0, 0, pieces).sum(0).view({2, together, channels}).sum(1).view({2 * channels});
+}
+
 // For each channel the sum of x, then that of x * y; in double.
 at::Tensor sums_of(const at::Tensor& x, const at::Tensor& y) {
   const std::int64_t channels = x.size(1);
-  if (!is_rows(x) || !is_rows(y)) {
+  if (!are_rows(x, y)) {
     const at::Tensor a = x.to(at::kDouble), b = y.to(at::kDouble);
     return at::cat({a.sum(all_but_channels(x)), (a * b).sum(all_but_channels(x))}).to(at::kCPU);
   }
+  if (x.scalar_type() == at::kBFloat16) return low_sums_of(x, y);
   at::Tensor parts = at::zeros({64, 2 * channels}, at::kDouble);
   double* to = parts.data_ptr<double>();
   const float *from_x = x.const_data_ptr<float>(), *from_y = y.const_data_ptr<float>();
@@ -87,13 +167,35 @@ at::Tensor sums_of(const at::Tensor& x, const at::Tensor& y) {
   return parts.slice(0, 0, pieces).sum(0);
 }
 
+std::vector<float> repeated(const at::Tensor& numbers, std::int64_t times) {
+  std::vector<float> all;
+  const float* first = numbers.const_data_ptr<float>();
+  for (std::int64_t i = 0; i < times; ++i) all.insert(all.end(), first, first + numbers.numel());
+  return all;
+}
+
 at::Tensor scaled(const at::Tensor& x, const at::Tensor& a, const at::Tensor& b) {
-  if (!is_rows(x)) return x * along_channels(a, x) + along_channels(b, x);
+  if (!is_rows(x)) return (x * along_channels(a, x) + along_channels(b, x)).to(x.scalar_type());
   at::Tensor out = at::empty_like(x);
+  const std::int64_t channels = x.size(1);
+  if (x.scalar_type() == at::kBFloat16) {
+    const std::int64_t together = rows_at_once(channels), width = together * channels;
+    const std::vector<float> wide_a = repeated(a, together), wide_b = repeated(b, together);
+    const auto* from = x.const_data_ptr<BFloat16>();
+    const float *pa = wide_a.data(), *pb = wide_b.data();
+    auto* to = out.data_ptr<BFloat16>();
+    for_pieces(x, [&](std::int64_t first, std::int64_t rows, std::int64_t) {
+      const BFloat16* v = from + first * channels;
+      BFloat16* place = to + first * channels;
+      scale_low_rows(v, pa, pb, place, rows / together, width);
+      for (std::int64_t j = rows / together * width; j < rows * channels; ++j)
+        place[j] = narrowed<BFloat16>(pa[j % channels] * widened(v[j]) + pb[j % channels]);
+    });
+    return out;
+  }
   const float *from = x.const_data_ptr<float>(), *pa = a.const_data_ptr<float>(),
               *pb = b.const_data_ptr<float>();
   float* to = out.data_ptr<float>();
-  const std::int64_t channels = x.size(1);
   for_pieces(x, [&](std::int64_t first, std::int64_t rows, std::int64_t) {
     scale_rows(from + first * channels, pa, pb, to + first * channels, rows, channels);
   });
@@ -102,14 +204,32 @@ at::Tensor scaled(const at::Tensor& x, const at::Tensor& a, const at::Tensor& b)
 
 at::Tensor combined(const at::Tensor& x, const at::Tensor& y, const at::Tensor& a, const at::Tensor& b,
                     const at::Tensor& z) {
-  if (!is_rows(x) || !is_rows(y))
-    return x * along_channels(a, x) + y * along_channels(b, x) + along_channels(z, x);
+  if (!are_rows(x, y))
+    return (x * along_channels(a, x) + y * along_channels(b, x) + along_channels(z, x)).to(x.scalar_type());
   at::Tensor out = at::empty_like(x);
+  const std::int64_t channels = x.size(1);
+  if (x.scalar_type() == at::kBFloat16) {
+    const std::int64_t together = rows_at_once(channels), width = together * channels;
+    const std::vector<float> wide_a = repeated(a, together), wide_b = repeated(b, together),
+                             wide_z = repeated(z, together);
+    const auto *from_x = x.const_data_ptr<BFloat16>(), *from_y = y.const_data_ptr<BFloat16>();
+    const float *pa = wide_a.data(), *pb = wide_b.data(), *pz = wide_z.data();
+    auto* to = out.data_ptr<BFloat16>();
+    for_pieces(x, [&](std::int64_t first, std::int64_t rows, std::int64_t) {
+      const BFloat16 *vx = from_x + first * channels, *vy = from_y + first * channels;
+      BFloat16* place = to + first * channels;
+      combine_low_rows(vx, vy, pa, pb, pz, place, rows / together, width);
+      for (std::int64_t j = rows / together * width; j < rows * channels; ++j) {
+        const std::int64_t c = j % channels;
+        place[j] = narrowed<BFloat16>(pa[c] * widened(vx[j]) + pb[c] * widened(vy[j]) + pz[c]);
+      }
+    });
+    return out;
+  }
   const float *from_x = x.const_data_ptr<float>(), *from_y = y.const_data_ptr<float>(),
               *pa = a.const_data_ptr<float>(), *pb = b.const_data_ptr<float>(),
               *pz = z.const_data_ptr<float>();
   float* to = out.data_ptr<float>();
-  const std::int64_t channels = x.size(1);
   for_pieces(x, [&](std::int64_t first, std::int64_t rows, std::int64_t) {
     combine_rows(from_x + first * channels, from_y + first * channels, pa, pb, pz, to + first * channels,
                  rows, channels);

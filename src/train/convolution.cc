@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "graph/ops/geometry.h"
+#include "train/bfloat16.h"
 
 namespace octet::train {
 
@@ -18,12 +19,19 @@ std::int64_t output_size(std::int64_t input, std::int64_t kernel, const ConvGeom
   return (input + 2 * g.padding[dim] - g.dilation[dim] * (kernel - 1) - 1) / g.stride[dim] + 1;
 }
 
+bool is_depthwise(const at::Tensor& x, const at::Tensor& weight, const ConvGeometry& geometry) {
+  return geometry.groups > 1 && geometry.groups == x.size(1) && weight.size(0) == geometry.groups;
+}
+
+bool are_on_cpu(const at::Tensor& x, const at::Tensor& weight, at::ScalarType type) {
+  return x.is_cpu() && x.scalar_type() == type && weight.scalar_type() == type;
+}
+
 WeightGradient weight_gradient_for(const at::Tensor& x, const at::Tensor& weight,
                                    const ConvGeometry& geometry) {
-  if (!x.is_cpu() || x.scalar_type() != at::kFloat || weight.scalar_type() != at::kFloat)
-    return WeightGradient::kTorch;
-  if (geometry.groups > 1 && geometry.groups == x.size(1) && weight.size(0) == geometry.groups)
-    return WeightGradient::kDepthwise;
+  const bool is_low = are_on_cpu(x, weight, at::kBFloat16);
+  if (!is_low && !are_on_cpu(x, weight, at::kFloat)) return WeightGradient::kTorch;
+  if (is_depthwise(x, weight, geometry)) return WeightGradient::kDepthwise;
   constexpr std::int64_t kFewPixels = 16, kManyChannels = 32;
   const std::int64_t pixels = output_size(x.size(2), weight.size(2), geometry, 0) *
                               output_size(x.size(3), weight.size(3), geometry, 1);
@@ -31,6 +39,13 @@ WeightGradient weight_gradient_for(const at::Tensor& x, const at::Tensor& weight
   return geometry.groups == 1 && has_taps && pixels <= kFewPixels && x.size(1) >= kManyChannels
              ? WeightGradient::kByTaps
              : WeightGradient::kTorch;
+}
+
+// oneDNN computes the gradient of the input of a depthwise convolution with strides a hundred times slower in
+// bfloat16 than in float.
+bool has_own_input_gradient(const at::Tensor& x, const at::Tensor& weight, const ConvGeometry& geometry) {
+  return are_on_cpu(x, weight, at::kBFloat16) && is_depthwise(x, weight, geometry) &&
+         (geometry.stride[0] > 1 || geometry.stride[1] > 1);
 }
 
 // One tap of a depthwise kernel, for one row of outputs: sums[c] += gradient[i][c] * x[i * step][c].
@@ -58,6 +73,32 @@ __attribute__((target_clones("avx512f", "avx2", "default"))) void add_tap(const 
   }
 }
 
+// The same of bfloat16. What is left of the channels behind whole vectors is the end of one more, of which the
+// rest is computed again.
+__attribute__((target_clones("avx512f", "avx2", "default"))) void add_tap(const BFloat16* gradient,
+                                                                          const BFloat16* x, float* sums,
+                                                                          std::int64_t count,
+                                                                          std::int64_t step,
+                                                                          std::int64_t channels) {
+  if (channels < kLanes) {
+    for (std::int64_t i = 0; i < count; ++i)
+      for (std::int64_t c = 0; c < channels; ++c)
+        sums[c] += widened(gradient[i * channels + c]) * widened(x[i * step * channels + c]);
+    return;
+  }
+  for (std::int64_t c = 0; c < channels; c += kLanes) {
+    const std::int64_t first = std::min(c, channels - kLanes);
+    Floats sum{};
+    for (std::int64_t i = 0; i < count; ++i) {
+      Floats g, v;
+      load(gradient + i * channels + first, g);
+      load(x + i * step * channels + first, v);
+      sum += g * v;
+    }
+    for (std::int64_t j = c - first; j < kLanes; ++j) sums[first + j] += sum[j];
+  }
+}
+
 // Outputs i in [first, last) whose input i * stride - padding + offset lies in [0, size).
 std::pair<std::int64_t, std::int64_t> inside(std::int64_t outputs, std::int64_t size, std::int64_t stride,
                                              std::int64_t shift) {
@@ -68,6 +109,7 @@ std::pair<std::int64_t, std::int64_t> inside(std::int64_t outputs, std::int64_t 
 
 // The gradient of depthwise weights. Each thread sums up its pictures; the sums are added in the order of
 // threads.
+template <class T>
 at::Tensor depthwise_weight_gradient(const at::Tensor& gradient, const at::Tensor& x,
                                      const at::Tensor& weight, const ConvGeometry& geometry) {
   const at::Tensor g = gradient.contiguous(at::MemoryFormat::ChannelsLast),
@@ -76,8 +118,8 @@ at::Tensor depthwise_weight_gradient(const at::Tensor& gradient, const at::Tenso
                      out_h = g.size(2), out_w = g.size(3), kernel_h = weight.size(2),
                      kernel_w = weight.size(3), taps = kernel_h * kernel_w;
   const std::int64_t parts = std::min<std::int64_t>(at::get_num_threads(), pictures);
-  at::Tensor sums = at::zeros({std::max<std::int64_t>(parts, 1), taps, channels}, g.options());
-  const float *from_g = g.const_data_ptr<float>(), *from_x = input.const_data_ptr<float>();
+  at::Tensor sums = at::zeros({std::max<std::int64_t>(parts, 1), taps, channels}, at::kFloat);
+  const T *from_g = g.const_data_ptr<T>(), *from_x = input.const_data_ptr<T>();
   float* to = sums.data_ptr<float>();
   at::parallel_for(0, parts, 1, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t part = begin; part < end; ++part)
@@ -99,6 +141,74 @@ at::Tensor depthwise_weight_gradient(const at::Tensor& gradient, const at::Tenso
   });
   at::Tensor result = at::empty_like(weight);
   result.copy_(sums.sum(0).t().reshape({channels, 1, kernel_h, kernel_w}));
+  return result;
+}
+
+// What a tap of a depthwise kernel gives a pixel of the input: gradients of an output times weights.
+struct Tap {
+  const BFloat16* gradient;
+  const float* weight;
+};
+
+__attribute__((target_clones("avx512f", "avx2", "default"))) void sum_taps(const Tap* taps, std::int64_t count,
+                                                                           BFloat16* out,
+                                                                           std::int64_t channels) {
+  if (channels < kLanes) {
+    for (std::int64_t c = 0; c < channels; ++c) {
+      float sum = 0;
+      for (std::int64_t i = 0; i < count; ++i) sum += widened(taps[i].gradient[c]) * taps[i].weight[c];
+      out[c] = narrowed<BFloat16>(sum);
+    }
+    return;
+  }
+  for (std::int64_t c = 0; c < channels; c += kLanes) {
+    const std::int64_t first = std::min(c, channels - kLanes);
+    Floats sum{};
+    for (std::int64_t i = 0; i < count; ++i) {
+      Floats g, w;
+      load(taps[i].gradient + first, g);
+      load(taps[i].weight + first, w);
+      sum += g * w;
+    }
+    store(sum, out + first);
+  }
+}
+
+at::Tensor depthwise_input_gradient(const at::Tensor& gradient, const at::Tensor& x, const at::Tensor& weight,
+                                    const ConvGeometry& geometry) {
+  const at::Tensor g = gradient.contiguous(at::MemoryFormat::ChannelsLast);
+  at::Tensor result = at::empty(x.sizes(), x.options().memory_format(at::MemoryFormat::ChannelsLast));
+  const std::int64_t channels = x.size(1), in_h = x.size(2), in_w = x.size(3), out_h = g.size(2),
+                     out_w = g.size(3), kernel_h = weight.size(2), kernel_w = weight.size(3);
+  const at::Tensor weights = weight.to(at::kFloat).reshape({channels, kernel_h * kernel_w}).t().contiguous();
+  const auto* from = g.const_data_ptr<BFloat16>();
+  const float* w = weights.const_data_ptr<float>();
+  auto* to = result.data_ptr<BFloat16>();
+  // Which output an input is in by way of a tap: -1, none.
+  const auto output_of = [&](std::int64_t in, std::int64_t tap, std::size_t dim, std::int64_t outputs) {
+    const std::int64_t at = in + geometry.padding[dim] - tap * geometry.dilation[dim];
+    return at >= 0 && at % geometry.stride[dim] == 0 && at / geometry.stride[dim] < outputs
+               ? at / geometry.stride[dim]
+               : -1;
+  };
+  at::parallel_for(0, x.size(0) * in_h, 1, [&](std::int64_t begin, std::int64_t end) {
+    std::vector<Tap> taps;
+    for (std::int64_t row = begin; row < end; ++row)
+      for (std::int64_t ix = 0; ix < in_w; ++ix) {
+        taps.clear();
+        for (std::int64_t ky = 0; ky < kernel_h; ++ky) {
+          const std::int64_t oy = output_of(row % in_h, ky, 0, out_h);
+          if (oy < 0) continue;
+          for (std::int64_t kx = 0; kx < kernel_w; ++kx) {
+            const std::int64_t ox = output_of(ix, kx, 1, out_w);
+            if (ox < 0) continue;
+            taps.push_back({from + ((row / in_h * out_h + oy) * out_w + ox) * channels,
+                            w + (ky * kernel_w + kx) * channels});
+          }
+        }
+        sum_taps(taps.data(), std::ssize(taps), to + (row * in_w + ix) * channels, channels);
+      }
+  });
   return result;
 }
 
@@ -168,7 +278,8 @@ ConvGeometry conv_geometry(const Node& node, at::Tensor& x, const at::Tensor& we
 at::Tensor convolution(const at::Tensor& x, const at::Tensor& weight, const std::optional<at::Tensor>& bias,
                        const ConvGeometry& geometry) {
   const auto& [stride, padding, dilation, groups] = geometry;
-  if (at::GradMode::is_enabled() && weight_gradient_for(x, weight, geometry) != WeightGradient::kTorch)
+  if (at::GradMode::is_enabled() && (weight_gradient_for(x, weight, geometry) != WeightGradient::kTorch ||
+                                     has_own_input_gradient(x, weight, geometry)))
     return OwnConvolution::apply(x, weight, bias,
                                  std::vector<std::int64_t>{stride[0], stride[1], padding[0], padding[1],
                                                            dilation[0], dilation[1], groups});
@@ -178,13 +289,23 @@ at::Tensor convolution(const at::Tensor& x, const at::Tensor& weight, const std:
 ConvGradients convolution_backward(const at::Tensor& gradient, const at::Tensor& x, const at::Tensor& weight,
                                    bool has_bias, const ConvGeometry& geometry, bool needs_x) {
   const WeightGradient how = weight_gradient_for(x, weight, geometry);
-  const std::int64_t channels = weight.size(0);
+  const bool needs_torch_x = needs_x && !has_own_input_gradient(x, weight, geometry),
+             needs_torch_weight = how == WeightGradient::kTorch,
+             needs_torch_bias = has_bias && needs_torch_weight;  // it comes with the weights, or costs as much
   const auto& [stride, padding, dilation, groups] = geometry;
-  auto [gx, gw, gb] = at::convolution_backward(
-      gradient, x, weight, has_bias ? at::OptionalIntArrayRef(channels) : at::OptionalIntArrayRef(), stride,
-      padding, dilation, false, {0, 0}, groups, {needs_x, how == WeightGradient::kTorch, has_bias});
-  if (how == WeightGradient::kDepthwise) gw = depthwise_weight_gradient(gradient, x, weight, geometry);
+  at::Tensor gx, gw, gb;
+  if (needs_torch_x || needs_torch_weight)
+    std::tie(gx, gw, gb) = at::convolution_backward(
+        gradient, x, weight,
+        needs_torch_bias ? at::OptionalIntArrayRef(weight.size(0)) : at::OptionalIntArrayRef(), stride, padding,
+        dilation, false, {0, 0}, groups, {needs_torch_x, needs_torch_weight, needs_torch_bias});
+  const bool is_low = x.scalar_type() == at::kBFloat16;
+  if (needs_x && !needs_torch_x) gx = depthwise_input_gradient(gradient, x, weight, geometry);
+  if (how == WeightGradient::kDepthwise)
+    gw = is_low ? depthwise_weight_gradient<BFloat16>(gradient, x, weight, geometry)
+                : depthwise_weight_gradient<float>(gradient, x, weight, geometry);
   if (how == WeightGradient::kByTaps) gw = weight_gradient_by_taps(gradient, x, weight, geometry);
+  if (has_bias && !needs_torch_bias) gb = gradient.sum({0, 2, 3});
   return {gx, gw, gb};
 }
 

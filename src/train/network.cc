@@ -146,7 +146,8 @@ at::Tensor Network::batch_norm(const Call& call) {
   const int weight = weight_of_[static_cast<std::size_t>(call.node.inputs[1])];
   const bool is_frozen = weight >= 0 && parameters_[static_cast<std::size_t>(weight)].is_frozen;
   if (!training || freeze_statistics || is_frozen)
-    return at::batch_norm(call.x(), scale, bias, mean, variance, false, momentum, epsilon, true);
+    return at::batch_norm(call.x().to(at::kFloat), scale, bias, mean, variance, false, momentum, epsilon, true)
+        .to(call.x().scalar_type());
   return train::batch_norm(call.x(), scale, bias, mean, variance, momentum, epsilon,
                            sync && sync->size() > 1 ? sync : nullptr);
 }
@@ -165,13 +166,31 @@ std::vector<at::Tensor> Network::inputs_of(const Node& node, const std::vector<a
   return inputs;
 }
 
+// What a CPU's own 16 bits gain is mostly memory that is not read and written: there a result stays in them
+// until an op needs floats. Batch norms sum up in float whatever they read.
+Cast Network::cast_of(const Node& node, const std::vector<at::Tensor>& inputs) const {
+  const Cast cast = cast_for(node.op, precision.level);
+  if (precision.level == Amp::kOff || precision.rounded || !device_.is_cpu()) return cast;
+  if (node.op == "batch_norm") return Cast::kKeep;
+  if (cast != Cast::kKeep) return cast;
+  bool is_low = false;
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    if (!inputs[i].defined() || !inputs[i].is_floating_point()) continue;
+    if (inputs[i].scalar_type() == precision.dtype)
+      is_low = true;
+    else if (!graph_.value(node.inputs[i]).is_constant())
+      return cast;
+  }
+  return is_low ? Cast::kLow : cast;
+}
+
 void Network::run(const Node& node, const Task& task, std::vector<at::Tensor>& values,
                   std::vector<at::Tensor>& lowered) {
   if (task.is_skipped) return;
   const auto& [layer, input, weight] = task.layer;
   const bool is_quantized = layer != nullptr;  // then its precision is a matter of its own
-  const Cast cast = is_quantized ? Cast::kKeep : cast_for(node.op, precision.level);
   std::vector<at::Tensor> inputs = inputs_of(node, values);
+  const Cast cast = is_quantized ? Cast::kKeep : cast_of(node, inputs);
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     if (!inputs[i].defined() || !inputs[i].is_floating_point()) continue;
     if (cast == Cast::kLow) {

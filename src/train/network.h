@@ -79,6 +79,7 @@ class Network {
   void add_constant(const Node& node, std::size_t slot, std::vector<Weight>& ranges,
                     std::vector<Weight>& averages);
   at::Tensor batch_norm(const Call& call);
+  Cast cast_of(const Node& node, const std::vector<at::Tensor>& inputs) const;  // what it is given
   std::vector<at::Tensor> inputs_of(const Node& node, const std::vector<at::Tensor>& values) const;
   // Reads its inputs from `values` and puts its outputs there; `lowered` has what is in 16 bits already.
   void run(const Node& node, const Task& task, std::vector<at::Tensor>& values,
