@@ -38,6 +38,7 @@ std::vector<CpuFeature> detect_features() {
           {"avx512bw", __builtin_cpu_supports("avx512bw") != 0},
           {"avx512dq", __builtin_cpu_supports("avx512dq") != 0},
           {"avx512vl", __builtin_cpu_supports("avx512vl") != 0},
+          {"avx512vbmi", __builtin_cpu_supports("avx512vbmi") != 0},
           {"avx512vnni", __builtin_cpu_supports("avx512vnni") != 0},
           {"avxvnni", has_avx_vnni()}};
 }

@@ -1,5 +1,8 @@
 #pragma once
+#include <span>
+
 #include "data/resample.h"
+#include "data/resample_loops.h"
 
 namespace octet {
 
@@ -10,8 +13,8 @@ struct PillowFilter {
 };
 extern const PillowFilter kPillowBilinear, kPillowBicubic;
 
-// Vector instructions are used where the CPU has them, and give the same pixels; a test asks for neither.
+// All loops give the same pixels; a test asks for certain ones.
 Image resize_pillow(const Image& image, int width, int height, const PillowFilter& filter, const Box& box,
-                    bool may_use_vectors = true);
+                    std::span<const ResampleLoops* const> loops = resample_loops());
 
 }  // namespace octet

@@ -19,6 +19,17 @@ std::uint32_t fnv1a(const std::vector<std::uint8_t>& bytes) {
   return hash;
 }
 
+// Black and white in a pattern without a period, so that filters overshoot.
+Image extreme_image(int width, int height) {
+  Image image(width, height);
+  std::uint32_t state = 1;
+  for (std::uint8_t& value : image.pixels) {
+    state = state * 1664525u + 1013904223u;
+    value = state >> 31 ? 255 : 0;
+  }
+  return image;
+}
+
 // What Pillow 11.3 and OpenCV 4.11 make of test_image(): tests/data/pillow_test.py compares many more
 // pictures with the installed ones; these are here so that a build without Python notices a change as well.
 TEST(Resize, GivesTheSamePixelsAsPillowAndOpenCV) {
@@ -101,18 +112,20 @@ TEST(Interpolation, HasNames) {
   }
 }
 
-TEST(Resize, VectorsGiveTheSamePixels) {
+TEST(Resize, AllLoopsGiveTheSamePixels) {
+  const std::span<const ResampleLoops*const> all = resample_loops(), portable = all.last(1);
   // Narrow pictures, at whose end there is little to read beyond, and ratios of few and of many weights.
-  const int sizes[][4] = {{1, 1, 5, 4},     {1, 40, 1, 7},   {3, 2, 2, 9},
-                          {61, 43, 20, 31}, {640, 3, 17, 2}, {33, 50, 33, 90}};
-  for (const auto& [width, height, to_width, to_height] : sizes) {
-    const Image image = test_image(width, height);
-    for (const PillowFilter& filter : {kPillowBilinear, kPillowBicubic})
-      for (const Box& box : {Box{0, 0, to_width, to_height}, Box{to_width / 2, to_height / 3, 1, 1}})
-        EXPECT_EQ(resize_pillow(image, to_width, to_height, filter, box, true).pixels,
-                  resize_pillow(image, to_width, to_height, filter, box, false).pixels)
-            << width << "x" << height << " to " << to_width << "x" << to_height;
-  }
+  const int sizes[][4] = {{1, 1, 5, 4},     {1, 40, 1, 7},    {3, 2, 2, 9},     {61, 43, 20, 31},
+                          {640, 3, 17, 2},  {33, 50, 33, 90}, {97, 83, 70, 61}, {90, 71, 50, 33},
+                          {256, 64, 37, 9}, {64, 300, 64, 7}, {5, 5, 131, 67}};
+  for (const auto& [width, height, to_width, to_height] : sizes)
+    for (const Image& image : {test_image(width, height), extreme_image(width, height)})
+      for (const PillowFilter& filter : {kPillowBilinear, kPillowBicubic})
+        for (const Box& box : {Box{0, 0, to_width, to_height}, Box{to_width / 2, to_height / 3, 1, 1}})
+          for (std::size_t i = 0; i < all.size(); ++i)
+            EXPECT_EQ(resize_pillow(image, to_width, to_height, filter, box, all.subspan(i, 1)).pixels,
+                      resize_pillow(image, to_width, to_height, filter, box, portable).pixels)
+                << width << "x" << height << " to " << to_width << "x" << to_height << ", loops " << i;
 }
 
 }  // namespace
