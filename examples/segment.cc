@@ -40,14 +40,12 @@ Picture read_ppm(const std::string& path) {
   return picture;
 }
 
-// (x / 255 - 0.5) / 0.5, one plane a colour.
-std::vector<float> normalised(const Picture& picture) {
-  const std::size_t plane = picture.pixels.size() / 3;
-  std::vector<float> planes(picture.pixels.size());
-  for (std::size_t i = 0; i < plane; ++i)
-    for (std::size_t c = 0; c < 3; ++c)
-      planes[c * plane + i] = (static_cast<float>(picture.pixels[3 * i + c]) / 255.0f - 0.5f) / 0.5f;
-  return planes;
+// What the model sees of a pixel of 0, 1, ... 255, of each colour: (x / 255 - 0.5) / 0.5.
+std::vector<float> normalised() {
+  std::vector<float> values;
+  for (int colour = 0; colour < 3; ++colour)
+    for (int x = 0; x < 256; ++x) values.push_back((static_cast<float>(x) / 255.0f - 0.5f) / 0.5f);
+  return values;
 }
 
 // What the model gives for each pixel: its class as int64, or as int32 since PaddleSeg 2.7.
@@ -69,7 +67,7 @@ void run(const std::string& model, const std::string& picture_path, const std::s
   const auto predictor = octet::create_predictor(octet::Config(model));
   const auto input = predictor->get_input_handle(predictor->get_input_names().at(0));
   input->reshape({1, 3, picture.height, picture.width});
-  input->copy_from_cpu(normalised(picture).data());
+  input->copy_pixels_from_cpu(picture.pixels.data(), normalised().data());
   predictor->run();
   const auto output = predictor->get_output_handle(predictor->get_output_names().at(0));
   const std::vector<std::int64_t> classes = classes_of(*output);

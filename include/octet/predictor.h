@@ -1,4 +1,5 @@
 #pragma once
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -80,6 +81,13 @@ class TensorHandle {
   void copy_from_cpu(const T* data) {
     copy_in(DTypeOf<T>::value, data);
   }
+  // Inputs of shape N x C x H x W: N x H x W pixels of 8 bits, whose channels lie together, as decoders give
+  // them. `values` are 256 numbers for each channel: what the model is to see where a pixel is 0, 1, ... 255;
+  // (i / 255 - mean) / std, say. It answers as if it were given them, to the bit; but one that quantizes its
+  // input first gets the integers at once, and the floats are never made.
+  void copy_pixels_from_cpu(const std::uint8_t* pixels, const float* values) {
+    copy_pixels_in(pixels, values);
+  }
   // Outputs: size() elements are copied to `data`. T must be the output's type.
   template <class T>
   void copy_to_cpu(T* data) const {
@@ -88,6 +96,7 @@ class TensorHandle {
 
  protected:
   virtual void copy_in(DType type, const void* data) = 0;
+  virtual void copy_pixels_in(const std::uint8_t* pixels, const float* values) = 0;
   virtual void copy_out(DType type, void* data) const = 0;
 };
 

@@ -8,6 +8,7 @@
 #include "base/progress.h"
 #include "base/threads.h"
 #include "cli/array_batches.h"
+#include "cli/batch_runner.h"
 #include "cli/command.h"
 #include "cli/eval_segmentation.h"
 #include "cli/model_flags.h"
@@ -49,11 +50,16 @@ struct Options {
 // A model, what it answered so far and how long that took.
 struct Subject {
   Subject(const ModelFlags& flags, const Config& config, const Task& task, ThreadPool& pool)
-      : model(flags, config, pool), disk_bytes(bytes_on_disk(flags)), metric(task.metric({})) {}
+      : model(flags, config, pool),
+        runner(model, pool),
+        disk_bytes(bytes_on_disk(flags)),
+        metric(task.metric({})) {}
 
   double ms() const { return time.ms() / static_cast<double>(images); }  // a picture
+  std::size_t peak_bytes() const { return std::max(model.peak_bytes(), runner.peak_bytes()); }
 
   ModelRunner model;
+  BatchRunner runner;  // of pictures
   std::uint64_t disk_bytes;
   Stopwatch time;  // of the runs alone
   std::unique_ptr<Metric> metric;
@@ -137,8 +143,11 @@ class Evaluation {
     }
     const auto pictures = static_cast<std::int64_t>(dataset.entries.size());
     reads_pictures_ = !dataset.is_array(dataset.entries.front());
-    Loader loader(std::move(dataset), transforms_of(options_.preprocess, options_.model.path),
-                  {.batch_size = options_.batch_size, .workers = pool_.threads()});
+    const Transforms transforms = transforms_of(options_.preprocess, options_.model.path);
+    LoaderOptions options = {.batch_size = options_.batch_size, .workers = pool_.threads()};
+    if (!has_baseline())
+      options.integers = model().model.integers_of(PreparedTransforms(transforms).pixel_values());
+    Loader loader(std::move(dataset), transforms, options);
     Progress progress("pictures", pictures);
     for (std::int64_t id = 0;; ++id) {
       const std::optional<Batch> batch = loader.next();
@@ -160,11 +169,24 @@ class Evaluation {
 
   // The models take turns on each batch, so that whatever else the machine does hits both.
   std::vector<std::vector<Tensor>> run_all(const std::vector<Tensor>& inputs, std::int64_t count) {
+    return run_all(count, [&](Subject& subject, bool) { return subject.model.run(inputs); });
+  }
+
+  std::vector<std::vector<Tensor>> run_all(const Batch& batch) {
+    return run_all(batch.size(), [&](Subject& subject, bool prepares) {
+      if (prepares) subject.runner.prepare(batch.pixels);
+      return prepares ? std::vector<Tensor>() : subject.runner.run(batch.pixels);
+    });
+  }
+
+  // `run(subject, prepares)`: memory is planned in the first run, or by what prepares it.
+  template <class Run>
+  std::vector<std::vector<Tensor>> run_all(std::int64_t count, const Run& run) {
     std::vector<std::vector<Tensor>> outputs;
     for (Subject& subject : subjects_) {
-      if (subject.images == 0) subject.model.run(inputs);  // memory is planned in the first run
+      if (subject.images == 0) run(subject, true);
       subject.time.start();
-      outputs.push_back(subject.model.run(inputs));
+      outputs.push_back(run(subject, false));
       subject.time.stop();
       subject.images += count;
     }
@@ -180,7 +202,7 @@ class Evaluation {
 
   void evaluate(const Batch& batch) {
     const bool is_first = model().images == 0;
-    const std::vector<std::vector<Tensor>> outputs = run_all({batch.pixels}, batch.size());
+    const std::vector<std::vector<Tensor>> outputs = run_all(batch);
     if (is_first) is_task_ = !has_baseline() || task_.accepts(outputs[0].at(0), batch.size());
     if (!is_task_) return compare(outputs);
     std::vector<std::int64_t> first;
@@ -246,7 +268,7 @@ class Evaluation {
       for (const MetricRow& row : task_rows(subject)) values += number(row.value, 4) + " | ";
       if (is_task_) values += fmt::format("{:.4f} | ", subject.agreement.share());
       say("| {} | {} | {}{} | {:.3f} | {} |\n", printable(subject.model.path()), subject.model.precision(),
-          values, format_bytes(subject.disk_bytes), subject.ms(), format_bytes(subject.model.peak_bytes()));
+          values, format_bytes(subject.disk_bytes), subject.ms(), format_bytes(subject.peak_bytes()));
     }
     say("\n| output | cosine | largest difference | of the largest value | agreement "
         "|\n|---|--:|--:|--:|--:|\n");
@@ -287,7 +309,7 @@ class Evaluation {
       if (has_baseline() && is_task_) json["agreement"] = subject.agreement.share();
       json["disk_bytes"] = subject.disk_bytes;
       json["ms_per_image"] = subject.ms();
-      json["peak_bytes"] = subject.model.peak_bytes();
+      json["peak_bytes"] = subject.peak_bytes();
     }
     Json outputs = Json::array();
     for (const OutputRow& row : comparison_.rows()) {

@@ -34,8 +34,7 @@ struct Options {
   ModelFlags model;
   RuntimeFlags runtime;
   std::string img_path = "./images/demo.jpg";
-  int batch_size = 1;
-  std::optional<int> max_batch_size;
+  std::optional<int> batch_size, max_batch_size;
   PreprocessFlags preprocess;
   int topk = 1;
   std::string labels;
@@ -128,11 +127,13 @@ class Inference {
     Dataset pictures;
     for (fs::path& path : list_images(options_.img_path)) pictures.entries.push_back({std::move(path)});
     const auto count = static_cast<std::int64_t>(pictures.entries.size());
+    batch_size_ = choose_batch_size(count);
     // Pictures are decoded while the model runs; unless each stage is to be measured.
     Loader loader(std::move(pictures), transforms_,
                   {.batching = Batching::kEach,
-                   .batch_size = batch_size(),
-                   .workers = options_.benchmark ? std::min(pool_.threads(), batch_size()) : pool_.threads(),
+                   .batch_size = batch_size_,
+                   .workers = options_.benchmark ? std::min(pool_.threads(), batch_size_) : pool_.threads(),
+                   .integers = model_.integers_of(PreparedTransforms(transforms_).pixel_values()),
                    .prefetch = options_.benchmark ? 0 : batches_ahead()});
     Progress progress("pictures", count);
     std::int64_t broken = 0;
@@ -170,12 +171,20 @@ class Inference {
   }
 
  private:
-  int batch_size() const {
-    return std::min(options_.batch_size, options_.max_batch_size.value_or(options_.batch_size));
+  // Batches go a little faster than single pictures, but each thread should get some, and a model that says
+  // how many pictures it takes may mean it. When stages are measured, it is the usual single picture.
+  int choose_batch_size(std::int64_t pictures) const {
+    constexpr int kGood = 8, kBatchesPerThread = 4;
+    const int most = options_.max_batch_size.value_or(INT32_MAX);
+    if (options_.batch_size) return std::min(*options_.batch_size, most);
+    const std::vector<std::int64_t> shape = model_.model().inputs().at(0).shape;
+    if (options_.benchmark || shape.empty() || shape[0] != kUnknown) return 1;
+    const std::int64_t share = pictures / (std::int64_t{kBatchesPerThread} * pool_.threads());
+    return std::min(static_cast<int>(std::clamp<std::int64_t>(share, 1, kGood)), most);
   }
 
   // Enough for every thread to have a picture to work on, whatever the size of a batch.
-  int batches_ahead() const { return 2 + pool_.threads() + 4 * pool_.threads() / batch_size(); }
+  int batches_ahead() const { return 2 + pool_.threads() + 4 * pool_.threads() / batch_size_; }
 
   // A copy of the model that runs in threads of its own.
   struct Lane {
@@ -245,7 +254,7 @@ class Inference {
          .input_shape = model_.input_shape(),
          .ir_optim = config_.ir_optim(),
          .threads = config_.cpu_math_library_num_threads(),
-         .batch_size = batch_size(),
+         .batch_size = batch_size_,
          .pictures = pictures_,
          .batches = batches_,
          .preprocess_ms = preprocess_time_.ms(),
@@ -263,6 +272,7 @@ class Inference {
   Transforms transforms_;
   AnswerOptions answers_;
   Stopwatch preprocess_time_, inference_time_, postprocess_time_;
+  int batch_size_ = 1;
   std::int64_t pictures_ = 0, batches_ = 0;
   std::vector<Answer> all_;  // where a file is to have them
 };
@@ -298,7 +308,7 @@ int infer(Options& options) {
        .transforms = transforms_of(options.preprocess, options.model.path, {}),
        .img_path = options.img_path,
        .save_dir = options.save_dir,
-       .batch_size = std::min(options.batch_size, options.max_batch_size.value_or(options.batch_size)),
+       .batch_size = std::min(options.batch_size.value_or(1), options.max_batch_size.value_or(4096)),
        .warmup = options.warmup,
        .benchmark = options.benchmark});
 }
@@ -334,7 +344,8 @@ std::function<int()> declare_infer(Args& args) {
   args.add("img-path", &options->img_path, "FILE_OR_DIR",
            "a JPEG, PNG, WebP or BMP picture, or a folder of pictures, which may have subfolders")
       .aliases = {"image-path"};
-  args.add("batch-size", &options->batch_size, {1, 4096}, "how many pictures to run at a time");
+  args.add("batch-size", &options->batch_size, {1, 4096}, "how many pictures to run at a time").default_text =
+      "up to 8, which go fastest; 1 to segment, and with --benchmark";
   args.add("max-batch-size", &options->max_batch_size, {1, 4096}, "upper limit for --batch-size");
   add_preprocess_flags(args, &options->preprocess);
   args.group("Answers");

@@ -1,4 +1,5 @@
 #pragma once
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,9 +17,13 @@ class ModelRunner {
   // The same model on other threads, which can run at the same time. They share the weights.
   ModelRunner(const ModelRunner& other, ThreadPool& pool);
 
+  // What 8-bit pixels that stand for `values` may be given as, in place of those: nothing, only as floats.
+  std::optional<PixelIntegers> integers_of(const std::optional<PixelValues>& values) const;
+
   // The outputs, which the next run overwrites.
   std::vector<Tensor> run(const std::vector<Tensor>& inputs);
 
+  bool is_on_cpu() const { return !executable_->on_device; }
   const std::string& path() const { return path_; }
   const Model& model() const { return model_; }
   const char* precision() const { return model_.is_quantized() ? "int8" : "fp32"; }

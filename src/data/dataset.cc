@@ -217,8 +217,8 @@ std::int64_t Dataset::class_count() const {
   return count;
 }
 
-Example Dataset::load(const Entry& entry) const {
-  Example example{.image = idx ? idx->picture(entry.row) : load_image(entry.path)};
+Example Dataset::load(const Entry& entry, const NeededPart& needed) const {
+  Example example{.image = idx ? idx->picture(entry.row) : load_image(entry.path, needed)};
   if (entry.label >= 0) example.target = entry.label;
   if (!entry.mask.empty()) example.target = load_target(entry, example.image, *this);
   return example;

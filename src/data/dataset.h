@@ -42,8 +42,9 @@ struct Dataset {
   bool has_labels() const { return !entries.empty() && entries.front().label >= 0; }
   bool has_masks() const { return !entries.empty() && !entries.front().mask.empty(); }
   bool is_array(const Entry& entry) const { return entry.row >= 0 && !idx; }
-  // The picture of an entry, which is no array, and its target; an Error when it can't be read.
-  Example load(const Entry& entry) const;
+  // The picture of an entry, which is no array, or what is needed of it, and its target; an Error when it
+  // can't be read.
+  Example load(const Entry& entry, const NeededPart& needed = {}) const;
 };
 
 // Finds the examples without opening the pictures. `split` is "train" or "val"; `path` is one of

@@ -18,15 +18,20 @@ struct Format {
   std::string_view begin;
   std::string_view then;
   std::vector<std::string_view> extensions;
-  Image (*decode)(Bytes bytes, const std::string& name);
+  Image (*decode)(Bytes bytes, const std::string& name, const NeededPart& needed);
 };
+
+template <Image (*Decode)(Bytes bytes, const std::string& name)>
+Image whole(Bytes bytes, const std::string& name, const NeededPart&) {
+  return Decode(bytes, name);
+}
 
 // A new kind gets a row here; image.h has its decoder and kPictureNames.
 const std::vector<Format>& formats() {
   static const std::vector<Format> rows = {{"\xff\xd8\xff", "", {".jpg", ".jpeg"}, decode_jpeg},
-                                           {"\x89PNG\r\n\x1a\n", "", {".png"}, decode_png},
-                                           {"RIFF", "WEBP", {".webp"}, decode_webp},
-                                           {"BM", "", {".bmp"}, decode_bmp}};
+                                           {"\x89PNG\r\n\x1a\n", "", {".png"}, whole<decode_png>},
+                                           {"RIFF", "WEBP", {".webp"}, whole<decode_webp>},
+                                           {"BM", "", {".bmp"}, whole<decode_bmp>}};
   return rows;
 }
 
@@ -51,10 +56,11 @@ std::string first_bytes(Bytes bytes) {
 
 }  // namespace
 
-Image decode_image(Bytes bytes, const std::string& name) {
+Image decode_image(Bytes bytes, const std::string& name, const NeededPart& needed) {
   for (const Format& format : formats())
     if (is_of(format, bytes))
-      return with_memory([&] { return name + " as pixels"; }, [&] { return format.decode(bytes, name); });
+      return with_memory([&] { return name + " as pixels"; },
+                         [&] { return format.decode(bytes, name, needed); });
   fail("{}: not a JPEG, PNG, WebP or BMP picture ({})", name,
        bytes.empty() ? "the file is empty" : fmt::format("starts with '{}'", first_bytes(bytes)));
 }
@@ -75,9 +81,9 @@ void check_decoder_memory(std::int64_t memory, const char* kind, std::int64_t wi
         name, kind, width, height, memory >> 20, file_size);
 }
 
-Image load_image(const fs::path& path) {
+Image load_image(const fs::path& path, const NeededPart& needed) {
   MappedFile file(path);
-  return decode_image(file.bytes(), path.string());
+  return decode_image(file.bytes(), path.string(), needed);
 }
 
 bool is_picture_name(const fs::path& path) {

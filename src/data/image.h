@@ -1,6 +1,7 @@
 #pragma once
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -25,6 +26,18 @@ struct Image {
   std::vector<std::uint8_t> pixels;
 };
 
+// A rectangle of pixels.
+struct Box {
+  int left = 0;
+  int top = 0;
+  int width = 0;
+  int height = 0;
+};
+
+// Asked about a picture of this size: which of its pixels are needed. Decoders may leave the others black.
+// Null: all of them.
+using NeededPart = std::function<Box(int width, int height)>;
+
 // Pictures of more pixels are refused, as Pillow does (twice its MAX_IMAGE_PIXELS).
 constexpr std::int64_t kMaxImagePixels = 2 * std::int64_t{1024 * 1024 * 1024 / 4 / 3};
 
@@ -36,8 +49,8 @@ constexpr std::int64_t kMaxImagePixels = 2 * std::int64_t{1024 * 1024 * 1024 / 4
 // - of a WebP, alpha is dropped, and of an animation this is the first frame;
 // - of a BMP, alpha is dropped; one with run-length encoding is an Error.
 // A truncated or broken picture is an Error that starts with `name`.
-Image decode_image(Bytes bytes, const std::string& name);
-Image load_image(const std::filesystem::path& path);
+Image decode_image(Bytes bytes, const std::string& name, const NeededPart& needed = {});
+Image load_image(const std::filesystem::path& path, const NeededPart& needed = {});
 
 // The picture as a PNG file of 8-bit RGB; in png_encode.cc.
 std::string encode_png(const Image& image);
@@ -54,7 +67,7 @@ std::vector<std::filesystem::path> list_images(const std::filesystem::path& path
 std::string encode_jpeg(const Image& image, int quality = 90);
 
 // The decoders behind decode_image, each in a file of its own.
-Image decode_jpeg(Bytes bytes, const std::string& name);
+Image decode_jpeg(Bytes bytes, const std::string& name, const NeededPart& needed = {});
 Image decode_png(Bytes bytes, const std::string& name);
 Image decode_webp(Bytes bytes, const std::string& name);
 Image decode_bmp(Bytes bytes, const std::string& name);

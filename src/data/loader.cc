@@ -35,6 +35,7 @@ struct Piece {
   Shape shape() const {
     return array.empty() ? Shape{Image::kChannels, example.height(), example.width()} : array.shape();
   }
+  bool is_bytes() const { return array.empty() && !example.is_float(); }
   // Whether the two can be in one batch.
   bool fits(const Piece& other) const {
     const Mask *mask = example.mask(), *mask_of_other = other.example.mask();
@@ -108,6 +109,7 @@ struct Loader::State {
   State(Dataset all, const Transforms& list, const LoaderOptions& chosen)
       : dataset(std::move(all)),
         transforms(list),
+        needed(transforms.needed_part()),
         options(chosen),
         sampler(dataset.entries.size(), options.batching, options.batch_size, options.shard, options.seed,
                 options.drop_last, options.balanced ? labels_of(dataset) : std::vector<std::int64_t>()),
@@ -116,6 +118,7 @@ struct Loader::State {
   // Set once.
   const Dataset dataset;
   const PreparedTransforms transforms;
+  const NeededPart needed;  // refers to them
   const LoaderOptions options;
   const Sampler sampler;
   std::vector<std::atomic<bool>> is_broken;  // saves reading a broken picture again for its neighbours
@@ -137,6 +140,8 @@ struct Loader::State {
   bool stop = false;
   std::vector<std::thread> threads;
 
+  const PixelIntegers* integers() const { return options.integers ? &*options.integers : nullptr; }
+
   // Reading.
 
   // The example whose turn it is, or else, for a full batch, the next that can be read.
@@ -154,7 +159,7 @@ struct Loader::State {
         return;
       }
       try {
-        Example example = dataset.load(entry);
+        Example example = dataset.load(entry, needed);
         // Of the turn, not of the entry: who steps in for another one is not seen twice in the same version.
         const std::size_t turn = piece.turn % order.size();
         Random random({options.seed.value_or(0), of.number,
@@ -219,11 +224,14 @@ struct Loader::State {
   }
 
   void add(Piece piece, std::int64_t number) {
-    const bool has_other_shape = piece.is_read && !open.pieces.empty() && !piece.fits(open.pieces.front());
+    const bool is_first = !piece.is_read || open.pieces.empty();
+    const bool has_other_shape = !is_first && !piece.fits(open.pieces.front());
+    const bool has_other_type =
+        !is_first && options.integers && piece.is_bytes() != open.pieces.front().is_bytes();
     if (has_other_shape && options.batching == Batching::kFull)
       fail("pictures of {} and {} do not fit in one batch; the transforms of training must end in one size",
            to_string(open.pieces.front().shape()), to_string(piece.shape()));
-    if (has_other_shape) close(number);
+    if (has_other_shape || has_other_type) close(number);
     count(piece.error);
     if (!piece.error.empty()) open.batch.broken.push_back(std::exchange(piece.error, {}));
     if (piece.is_read) open.pieces.push_back(std::move(piece));
@@ -242,7 +250,7 @@ struct Loader::State {
     }
     if (!filling->pieces.empty())
       allocate(batch, filling->pieces[0].example, filling->pieces[0].array, batch.size(),
-               transforms.channels());
+               transforms.channels(), integers());
     batches.push_back(std::move(filling));
     has_work.notify_all();
   }
@@ -292,7 +300,7 @@ struct Loader::State {
       if (filling->has_free())
         return work_on(std::move(filling), lock, [this](Filling& to, std::size_t i) {
           Piece piece = std::exchange(to.pieces[i], {});  // whose memory is needed for others
-          put(to.batch, i, piece.example, piece.array, piece.random, transforms);
+          put(to.batch, i, piece.example, piece.array, piece.random, transforms, integers());
         });
     for (std::shared_ptr<Chunk> chunk : chunks)
       if (chunk->has_free())
@@ -332,6 +340,8 @@ struct Loader::State {
 Loader::Loader(Dataset dataset, const Transforms& transforms, const LoaderOptions& options) {
   check(options.workers >= 0 && options.prefetch >= 0, "a loader's options are in range");
   if (options.batching == Batching::kFull) check_trainable(dataset);
+  check(!options.integers || PreparedTransforms(transforms).pixel_values(),
+        "integers of pixels take the place of what Normalize alone does");
   state_ = std::make_unique<State>(std::move(dataset), transforms, options);
   start_threads(state_->threads, options.workers, [s = state_.get()](int) { s->run(); });
 }

@@ -19,7 +19,9 @@ struct LoaderOptions {
   bool drop_last = true;    // data/sampler.h says what becomes of what is left over
   bool balanced = false;    // with full batches and a seed: classes come equally often
   bool keep_masks = false;  // masks stay as they are in the files, for an evaluation at their own size
-  int prefetch = 3;         // batches that are made ahead; 0: none is begun before next() is called
+  // What 8-bit pixels become in batches of int8, in place of what the transforms' Normalize makes of them.
+  std::optional<PixelIntegers> integers = {};
+  int prefetch = 3;  // batches that are made ahead; 0: none is begun before next() is called
 };
 
 // Gives the examples of a data set in batches: reads them in the order of a sampler, transforms them, and

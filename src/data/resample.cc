@@ -195,6 +195,23 @@ void check_resize(int from_width, int from_height, int width, int height, const 
          height);
 }
 
+Box read_by_resize(int from_width, int from_height, int width, int height, const Box& box) {
+  struct Range {
+    int begin, length;
+  };
+  const auto along = [](int from, int to, int begin, int count) {
+    const double scale = static_cast<double>(from) / to;
+    const double margin = 2 * std::max(scale, 1.0) + 2;  // the widest filter, Pillow's bicubic, and roundings
+    const int first = std::max(static_cast<int>(begin * scale - margin), 0);
+    return Range{
+        first,
+        static_cast<int>(std::min((begin + count) * scale + margin, static_cast<double>(from))) - first};
+  };
+  const Range x = along(from_width, width, box.left, box.width);
+  const Range y = along(from_height, height, box.top, box.height);
+  return {x.begin, y.begin, x.length, y.length};
+}
+
 std::string_view name_of(Interpolation interpolation) {
   return kNames[static_cast<std::size_t>(interpolation)];
 }

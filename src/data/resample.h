@@ -27,14 +27,6 @@ constexpr bool is_of_floats(Interpolation interpolation) {
   return interpolation >= Interpolation::kCvNearest;
 }
 
-// A rectangle of pixels.
-struct Box {
-  int left = 0;
-  int top = 0;
-  int width = 0;
-  int height = 0;
-};
-
 // The part of a picture that is in `box`.
 Image crop(const Image& image, const Box& box);
 Mask crop(const Mask& mask, const Box& box);
@@ -46,6 +38,8 @@ Mask crop_with_border(Mask mask, const Box& box);
 Image resize(const Image& image, int width, int height, Interpolation interpolation);
 // The part of that which is in `box`, without computing the rest.
 Image resize(const Image& image, int width, int height, Interpolation interpolation, const Box& box);
+// What that reads of `image`, whose size this is, and perhaps a few pixels more.
+Box read_by_resize(int from_width, int from_height, int width, int height, const Box& box);
 // A mask, to the class of the nearest pixel: Pillow's nearest, or OpenCV's where the picture is scaled by it.
 Mask resize(const Mask& mask, int width, int height, Interpolation interpolation);
 Mask resize(const Mask& mask, int width, int height, Interpolation interpolation, const Box& box);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <memory>
 #include <string_view>
 
 #include "base/cpu.h"
@@ -140,7 +141,8 @@ Image resize_pillow(const Image& image, int width, int height, const PillowFilte
   const int rows = y.spans.back().first + y.spans.back().count - first_row;
 
   const std::size_t stride = index(box.width) * Image::kChannels;
-  std::vector<std::uint8_t> lines(stride * index(rows) + kOverwrite), last_row;
+  const auto lines = std::make_unique_for_overwrite<std::uint8_t[]>(stride * index(rows) + kOverwrite);
+  std::vector<std::uint8_t> last_row;
   for (int i = 0; i < rows; ++i) {
     const std::uint8_t* row = image.row(first_row + i);
     if (image.stride() * index(image.height - first_row - i - 1) < kOverrun) {
@@ -148,14 +150,14 @@ Image resize_pillow(const Image& image, int width, int height, const PillowFilte
       last_row.resize(image.stride() + kOverrun);
       row = last_row.data();
     }
-    along_x.row(row, x, lines.data() + stride * index(i));
+    along_x.row(row, x, lines.get() + stride * index(i));
   }
 
   Image out(box.width, box.height);
   std::vector<std::uint8_t> last_line(stride + kOverwrite);
   for (int i = 0; i < box.height; ++i) {
     const bool has_room = stride * index(box.height - i - 1) >= kOverwrite;
-    along_y.lines(lines.data() + stride * index(y.spans[index(i)].first - first_row), stride, y, index(i),
+    along_y.lines(lines.get() + stride * index(y.spans[index(i)].first - first_row), stride, y, index(i),
                   has_room ? out.row(i) : last_line.data());
     if (!has_room) std::copy_n(last_line.data(), stride, out.row(i));
   }

@@ -109,11 +109,24 @@ PreparedTransforms::PreparedTransforms(const Transforms& transforms) {
   }
 }
 
+NeededPart PreparedTransforms::needed_part() const {
+  if (pixels_.empty()) return {};
+  const auto* both = pixels_.front().get<ResizeShortAndCenterCrop>();
+  if (!both) return {};
+  return [both](int width, int height) { return both->needed_part(width, height); };
+}
+
 void PreparedTransforms::apply_to_pixels(Example& example, Random& random) const {
   for (const Transform& transform : pixels_) {
     if (transform.row().input == TransformRow::Input::kPixels) make_bytes(example);
     transform.apply(example, random);
   }
+}
+
+std::optional<PixelValues> PreparedTransforms::pixel_values() const {
+  const Normalize* colors = find<Normalize>(planes_);
+  if (!colors || planes_.size() != 1 || channels_ != Image::kChannels) return std::nullopt;
+  return colors->values();
 }
 
 void PreparedTransforms::apply_to_planes(Example& example, Random& random, std::span<float> planes) const {

@@ -1,6 +1,7 @@
 #pragma once
 #include <array>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -9,6 +10,7 @@
 #include "data/example.h"
 #include "data/resample.h"
 #include "data/settings.h"
+#include "tensor/pixel_table.h"
 
 // What happens to a picture, and to its target, before a network sees it. One list of transforms serves
 // training, evaluation, calibration and deploy.yaml. docs/add-a-transform.md says how to add one.
@@ -117,8 +119,12 @@ class PreparedTransforms {
 
   int channels() const { return channels_; }  // of the planes: 1 when a transform makes pictures grey
 
+  // What they read of a picture.
+  NeededPart needed_part() const;
   // Up to Normalize: the picture has its final size then, in 8 bits or in floats.
   void apply_to_pixels(Example& example, Random& random) const;
+  // What Normalize makes of 8-bit pixels, if that is all that is done with them then.
+  std::optional<PixelValues> pixel_values() const;
   // Normalize, and what is behind it; `planes` has width x height values for each channel.
   void apply_to_planes(Example& example, Random& random, std::span<float> planes) const;
 

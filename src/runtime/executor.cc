@@ -162,6 +162,7 @@ std::shared_ptr<const Executable> prepare(const Graph& graph, const ExecuteOptio
     executable->steps.push_back(std::move(step));
   }
   align_constants(ours);
+  for (ValueId id : ours.inputs) executable->integer_inputs.push_back(find_integer_input(ours, id));
   if (ours.source) ours.source->release_memory();
   return executable;
 }
@@ -178,11 +179,13 @@ struct Session::Bound {
     std::vector<const Tensor*> inputs;
     std::vector<Tensor> outputs;
     std::span<std::byte> scratch;
-    bool in_run = false;  // shapes are inferred and memory is found in the run
+    bool in_run = false;    // shapes are inferred and memory is found in the run
+    bool is_given = false;  // its result is what the user gave, in place of an input
   };
   std::vector<Step> steps;
 
   void bind(const Executable& executable, const std::shared_ptr<std::byte[]>& memory);
+  void set_input(const Executable& executable, std::size_t index, const Tensor& tensor);
   void run_dynamic(const Executable& executable, std::size_t index, ThreadPool& pool);
   KernelArgs args(const Executable& executable, std::size_t index, ThreadPool& pool) {
     const Executable::Step& step = executable.steps[index];
@@ -226,6 +229,20 @@ void Session::Bound::bind(const Executable& executable, const std::shared_ptr<st
       }
     }
     if (plan.scratch[i].bytes > 0) step.scratch = {arena + plan.scratch[i].offset, plan.scratch[i].bytes};
+  }
+}
+
+void Session::Bound::set_input(const Executable& executable, std::size_t index, const Tensor& tensor) {
+  const ValueId id = executable.graph.inputs[index];
+  const std::optional<IntegerInput>& integers = executable.integer_inputs[index];
+  const bool is_given = integers && tensor.dtype() == DType::kInt8;
+  values[at(is_given ? integers->value : id)] = tensor.aligned();
+  if (!integers) return;
+  for (std::size_t step : integers->steps) {
+    // After a run with integers its value is that of the plan again.
+    if (steps[step].is_given && !is_given && !steps[step].outputs.empty())
+      values[at(executable.graph.nodes[step].outputs[0])] = steps[step].outputs[0];
+    steps[step].is_given = is_given;
   }
 }
 
@@ -324,13 +341,13 @@ std::vector<Tensor> Session::run_steps(const std::vector<Tensor>& inputs, std::v
       fail("{}: {}", describe(graph, graph.nodes[i]), executable_->steps[i].why_not);
   Bound& bound = bound_for(inputs);
   for (std::size_t i = 0; i < inputs.size(); ++i) {
-    bound.values[at(graph.inputs[i])] = inputs[i].aligned();
+    bound.set_input(*executable_, i, inputs[i]);
     if (observer) observer(graph.inputs[i], bound.values[at(graph.inputs[i])]);
   }
   for (std::size_t index = 0; index < graph.nodes.size(); ++index) {
     const Node& node = graph.nodes[index];
     const Executable::Step& step = executable_->steps[index];
-    if (!bound.plan.skip[index]) {
+    if (!bound.plan.skip[index] && !bound.steps[index].is_given) {
       auto start = std::chrono::steady_clock::now();
       if (bound.steps[index].in_run)
         bound.run_dynamic(*executable_, index, pool_);

@@ -1,6 +1,7 @@
 #pragma once
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -8,6 +9,7 @@
 #include "graph/op_table.h"
 #include "kernels/dispatch.h"
 #include "octet/predictor.h"
+#include "runtime/integer_input.h"
 
 namespace octet {
 
@@ -46,8 +48,9 @@ struct Executable {
     std::vector<ValueId> free_after;  // values that nobody needs after this step
   };
   Graph graph;
-  std::vector<Step> steps;  // one a node
-  DeviceGraph on_device;    // runs it in place of the steps, which there are none of then
+  std::vector<Step> steps;                                  // one a node
+  std::vector<std::optional<IntegerInput>> integer_inputs;  // one an input
+  DeviceGraph on_device;  // runs it in place of the steps, which there are none of then
   const Isa* isa = nullptr;
 };
 
@@ -71,7 +74,8 @@ class Session {
   ~Session();
 
   // `inputs` are in the order of graph.inputs, the result in that of graph.outputs. The results are the
-  // session's: the next run overwrites them.
+  // session's: the next run overwrites them. Where the executable has an integer input, that may be given as
+  // int8, of the same shape.
   std::vector<Tensor> run(const std::vector<Tensor>& inputs, std::vector<StepTime>* times = nullptr,
                           const Observer& observer = {});
 

@@ -30,8 +30,11 @@ namespace {
 
 class Handle : public TensorHandle {
  public:
-  Handle(const Value& value, bool is_input)
-      : name_(value.name),
+  // `integers` are those of an input that may be given as such; or null.
+  Handle(const Graph& graph, const Value& value, bool is_input, const IntegerInput* integers = nullptr)
+      : graph_(graph),
+        integers_(integers),
+        name_(value.name),
         declared_(value.shape),
         is_input_(is_input),
         dtype_(value.dtype),
@@ -71,6 +74,32 @@ class Handle : public TensorHandle {
     std::memcpy(tensor_.mutable_bytes().data(), data, tensor_.size_bytes());
   }
 
+  void copy_pixels_in(const std::uint8_t* pixels, const float* values) override {
+    if (!is_input_) fail("output {}: data can only be copied to an input", name());
+    if (dtype_ != DType::kFloat32 || shape_.size() != 4)
+      fail("input {}: pixels are for float32 N x C x H x W; this is {} {}", name(), name_of(dtype_),
+           to_string(shape_));
+    if (!is_known(shape_)) fail_unshaped();
+    const auto channels = static_cast<std::size_t>(shape_[1]);
+    const auto count = static_cast<std::size_t>(element_count(shape_));
+    if (values_.size() != channels ||
+        std::memcmp(values_.data(), values, channels * sizeof(values_[0])) != 0) {
+      values_.resize(channels);
+      std::memcpy(values_.data(), values, channels * sizeof(values_[0]));
+      if (integers_) table_ = integers_of(graph_, *integers_, values_);
+    }
+    Tensor tensor(integers_ ? DType::kInt8 : DType::kFloat32, shape_);
+    const std::size_t picture = count == 0 ? 0 : count / static_cast<std::size_t>(shape_[0]);
+    for (std::size_t begin = 0; begin < count; begin += picture) {
+      const std::span from(pixels + begin, picture);
+      if (integers_)
+        look_up(table_, from, tensor.mutable_data<std::int8_t>().subspan(begin, picture));
+      else
+        look_up(values_, from, tensor.mutable_data<float>().subspan(begin, picture));
+    }
+    tensor_ = std::move(tensor);
+  }
+
   void copy_out(DType type, void* data) const override {
     if (tensor_.empty()) fail_empty();
     if (type != dtype_) fail("{}: holds {}, asked for {}", name(), name_of(dtype_), name_of(type));
@@ -85,6 +114,10 @@ class Handle : public TensorHandle {
     fail("output {} has no data yet; call run() first", name());
   }
 
+  const Graph& graph_;
+  const IntegerInput* integers_;
+  PixelValues values_;  // of the pixels that were copied last
+  PixelIntegers table_;
   std::string name_;
   Shape declared_;
   bool is_input_;
@@ -98,8 +131,14 @@ class GraphPredictor : public Predictor {
   GraphPredictor(std::shared_ptr<const Executable> executable, int threads)
       : executable_(std::move(executable)), pool_(threads), session_(executable_, pool_) {
     const Graph& graph = executable_->graph;
-    for (ValueId id : graph.inputs) inputs_.push_back(std::make_shared<Handle>(graph.value(id), true));
-    for (ValueId id : graph.outputs) outputs_.push_back(std::make_shared<Handle>(graph.value(id), false));
+    for (std::size_t i = 0; i < graph.inputs.size(); ++i) {
+      const std::vector<std::optional<IntegerInput>>& integers = executable_->integer_inputs;
+      inputs_.push_back(
+          std::make_shared<Handle>(graph, graph.value(graph.inputs[i]), true,
+                                   i < integers.size() && integers[i] ? &*integers[i] : nullptr));
+    }
+    for (ValueId id : graph.outputs)
+      outputs_.push_back(std::make_shared<Handle>(graph, graph.value(id), false));
   }
 
   std::vector<std::string> get_input_names() const override { return names(inputs_); }

@@ -5,6 +5,7 @@
 
 #include <cmath>
 
+#include "data/resample.h"
 #include "octet/error.h"
 #include "support/damage.h"
 #include "support/pictures.h"
@@ -129,7 +130,7 @@ TEST(Jpeg, CmykIsAdobesInvertedKind) {
   // that part.
   Pixels inks;
   for (int i = 0; i < 64; ++i) inks.insert(inks.end(), {200, 255, 0, 200});
-  Image decoded = decode(encode_jpeg(8, 8, 4, inks, false, 100));
+  Image decoded = decode(encode_jpeg(8, 8, 4, inks, {.quality = 100}));
   EXPECT_THAT(Pixels(decoded.pixels.begin(), decoded.pixels.begin() + 3),
               ElementsAre(std::lround(200 * 200 / 255.0), 200, 0));
 }
@@ -180,6 +181,58 @@ TEST(Jpeg, TruncationIsNamed) {
             "picture: broken JPEG picture: the data ends early, the file is truncated");
   EXPECT_THAT(error_of(file.substr(0, file.size() - 2)),
               HasSubstr("truncated"));  // only the end marker is missing
+}
+
+TEST(Jpeg, APartHasThePixelsOfTheWhole) {
+  const int width = 203, height = 170;
+  const Image image = test_image(width, height);
+  const Box parts[] = {{0, 0, 100, 90},  {103, 80, 100, 90}, {1, 1, 66, 65},     {50, 33, 97, 101},
+                       {64, 48, 64, 64}, {65, 47, 128, 66},  {130, 100, 73, 70}, {0, 0, width, height},
+                       {15, 0, 65, 170}, {0, 31, 203, 64},   {7, 9, 3, 4},       {202, 169, 1, 1}};
+  for (const auto& [across, down] : {std::pair{1, 1}, {2, 1}, {1, 2}, {2, 2}, {4, 1}})
+    for (unsigned restart : {0u, 5u})
+      for (bool progressive : {false, true}) {
+        const JpegKind kind = {
+            .progressive = progressive, .across = across, .down = down, .restart = restart};
+        const std::string file = encode_jpeg(width, height, 3, image.pixels, kind);
+        const Image whole = decode(file);
+        for (const Box& part : parts) {
+          const auto needed = [&](int w, int h) {
+            EXPECT_EQ(w, width);
+            EXPECT_EQ(h, height);
+            return part;
+          };
+          const Image found = decode_image(as_bytes(file), "picture", needed);
+          ASSERT_EQ(found.pixels.size(), whole.pixels.size());
+          EXPECT_EQ(crop(found, part).pixels, crop(whole, part).pixels)
+              << across << "x" << down << ", restart " << restart << ", part " << part.left << " " << part.top
+              << " " << part.width << " " << part.height;
+        }
+      }
+  const std::string gray =
+      encode_jpeg(width, height, 1, Pixels(image.pixels.begin(), image.pixels.begin() + width * height));
+  const Image found = decode_image(as_bytes(gray), "picture", [&](int, int) { return parts[3]; });
+  EXPECT_EQ(crop(found, parts[3]).pixels, crop(decode(gray), parts[3]).pixels);
+}
+
+// A picture that is cut off is refused, even if all that is needed of it is there.
+TEST(Jpeg, APartOfABrokenPictureIsRefusedAsTheWholeIs) {
+  const std::string file = encode_jpeg(test_image(150, 150));
+  for (std::size_t size : {file.size() - 2, file.size() * 9 / 10, file.size() / 2, file.size() / 4}) {
+    const std::string broken = file.substr(0, size);
+    try {
+      decode_image(as_bytes(broken), "picture", [](int, int) { return Box{10, 10, 70, 70}; });
+      ADD_FAILURE() << "cut off at " << size;
+    } catch (const Error& error) {
+      EXPECT_EQ(error.what(), error_of(broken));
+    }
+  }
+  const auto decode_part = [](const std::string& damaged) {
+    return decode_image(as_bytes(damaged), "picture", [](int width, int height) {
+      return Box{width / 8, height / 8, width - width / 4, height - height / 4};
+    });
+  };
+  expect_survives_damage(file, decode_part, 64, 500);
 }
 
 TEST(DecodeImage, NamesWhatIsNoPicture) {

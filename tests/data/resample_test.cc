@@ -76,6 +76,25 @@ TEST(Resize, APartIsThatPartOfTheWhole) {
     }
 }
 
+TEST(Resize, ReadsNothingElse) {
+  const int sizes[][4] = {
+      {60, 44, 60, 44}, {60, 44, 30, 22}, {61, 83, 17, 90}, {90, 40, 131, 13}, {300, 9, 7, 40}};
+  for (const auto& [from_width, from_height, width, height] : sizes) {
+    const Image image = test_image(from_width, from_height);
+    for (const Box& box : {Box{0, 0, width, height}, Box{3, 5, 2, 4}, Box{width - 1, height - 1, 1, 1}}) {
+      const Box part = read_by_resize(from_width, from_height, width, height, box);
+      Image black(from_width, from_height);
+      for (int y = part.top; y < part.top + part.height; ++y)
+        std::copy_n(image.row(y) + 3 * part.left, 3 * part.width, black.row(y) + 3 * part.left);
+      for (Interpolation interpolation : kAll)
+        EXPECT_EQ(resize(black, width, height, interpolation, box).pixels,
+                  resize(image, width, height, interpolation, box).pixels)
+            << name_of(interpolation) << " " << from_width << "x" << from_height << " to " << width << "x"
+            << height;
+    }
+  }
+}
+
 TEST(Resize, OneColorStays) {
   Image image(9, 14);
   std::fill(image.pixels.begin(), image.pixels.end(), 255);

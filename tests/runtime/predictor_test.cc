@@ -72,6 +72,119 @@ TEST(Predictor, TheNumberOfThreadsChangesNothing) {
   EXPECT_EQ(results[0], results[2]);
 }
 
+// A convolution in integers: 3x7x9 to 5 channels. Its input is quantized, to steps or as Paddle does it.
+Model quantized_model(bool by_step, bool has_other_reader = false) {
+  Builder b;
+  ValueId x = b.input("x", {kUnknown, 3, 7, 9});
+  ValueId scale = b.constant("s", Tensor::of<float>({1}, {by_step ? 0.021f : 2.6f}));
+  Attrs attrs;
+  std::vector<ValueId> inputs = {x, scale};
+  if (by_step) {
+    attrs["unit"] = std::string("step");
+    inputs.push_back(b.constant("z", Tensor::of<std::int8_t>({1}, {-7})));
+  }
+  Tensor weights(DType::kInt8, {5, 3, 3, 3});
+  std::int8_t next = -100;
+  for (std::int8_t& weight : weights.mutable_data<std::int8_t>()) weight = next += 11;
+  ValueId integers = b.op("quantize", inputs, attrs);
+  inputs[0] = integers;
+  ValueId weight =
+      b.op("dequantize", {b.constant("w", weights), b.constant("ws", Tensor::of<float>({1}, {0.3f}))});
+  ValueId conv =
+      b.conv2d(b.op("dequantize", inputs, attrs), weight, {.strides = {2, 2}, .paddings = {1, 1, 1, 1}});
+  std::vector<ValueId> outputs = {conv};
+  if (has_other_reader) outputs.push_back(b.relu(x));
+  return Model(std::make_shared<const Graph>(b.build(outputs)));
+}
+
+// Pixels, and what they are to be as floats.
+struct Pictures {
+  explicit Pictures(Shape shape) : floats(DType::kFloat32, shape) {
+    const std::int64_t channels = shape[1], plane = shape[2] * shape[3];
+    for (std::int64_t c = 0; c < channels; ++c)
+      for (int i = 0; i < 256; ++i)
+        values.push_back((static_cast<float>(i) / 255.0f - 0.4f) / (0.2f + 0.01f * static_cast<float>(c)));
+    std::uint32_t state = 5;
+    for (std::int64_t i = 0; i < floats.size(); ++i) {
+      state = state * 1664525u + 1013904223u;
+      pixels.push_back(static_cast<std::uint8_t>(state >> 24));
+      const std::int64_t c = i % channels, pixel = i / channels;
+      floats.mutable_data<float>()[static_cast<std::size_t>(pixel / plane * plane * channels + c * plane +
+                                                            pixel % plane)] =
+          values[static_cast<std::size_t>(c * 256 + pixels.back())];
+    }
+  }
+
+  Tensor floats;
+  std::vector<std::uint8_t> pixels;
+  std::vector<float> values;
+};
+
+std::vector<float> predict_pixels(Predictor& predictor, const Pictures& pictures) {
+  auto input = predictor.get_input_handle("x");
+  input->reshape(pictures.floats.shape());
+  input->copy_pixels_from_cpu(pictures.pixels.data(), pictures.values.data());
+  predictor.run();
+  auto output = predictor.get_output_handle(predictor.get_output_names()[0]);
+  std::vector<float> scores(static_cast<std::size_t>(output->size()));
+  output->copy_to_cpu(scores.data());
+  return scores;
+}
+
+TEST(Predictor, PixelsAreWhatTheirFloatsAre) {
+  std::vector<Model> models = {small_model()};
+  for (bool by_step : {false, true})
+    for (bool has_other_reader : {false, true}) models.push_back(quantized_model(by_step, has_other_reader));
+  for (const Model& model : models) {
+    for (bool ir_optim : {true, false})
+      for (const char* isa : {"", "ref"}) {
+        Config config;
+        config.switch_ir_optim(ir_optim);
+        config.set_isa(isa);
+        auto predictor = create_predictor(model, config);
+        // In turns, since the two ways share the plan of their shape.
+        for (std::int64_t count : {1, 3, 1}) {
+          const Pictures pictures({count, 3, model.inputs()[0].shape[2], model.inputs()[0].shape[3]});
+          const std::vector<float> expected = predict(*create_predictor(model, config), pictures.floats);
+          EXPECT_EQ(predict_pixels(*predictor, pictures), expected) << model.dump();
+          EXPECT_EQ(predict(*predictor, pictures.floats), expected) << model.dump();
+          EXPECT_EQ(predict_pixels(*predictor->clone(), pictures), expected);
+        }
+      }
+  }
+}
+
+TEST(Predictor, OfPixelsAQuantizedModelTakesTheIntegers) {
+  for (bool by_step : {false, true}) {
+    EXPECT_TRUE(prepare(*quantized_model(by_step).graph(), {})->integer_inputs[0].has_value());
+    EXPECT_FALSE(prepare(*quantized_model(by_step, true).graph(), {})->integer_inputs[0].has_value());
+  }
+  EXPECT_FALSE(prepare(small_network(), {})->integer_inputs[0].has_value());
+}
+
+TEST(Predictor, PixelsAreForPictures) {
+  const auto error_of = [](const auto& function) -> std::string {
+    try {
+      function();
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "no error";
+  };
+  const std::uint8_t pixels[4] = {};
+  const std::vector<float> values(1024);
+  Builder b;
+  auto flat = create_predictor(Model(std::make_shared<const Graph>(b.build({b.relu(b.input("x", {1, 4}))}))));
+  EXPECT_EQ(error_of([&] { flat->get_input_handle("x")->copy_pixels_from_cpu(pixels, values.data()); }),
+            "input x: pixels are for float32 N x C x H x W; this is float32 1x4");
+  auto predictor = create_predictor(small_model());
+  EXPECT_EQ(error_of([&] { predictor->get_input_handle("x")->copy_pixels_from_cpu(pixels, values.data()); }),
+            "input x: its shape is ?x3x8x8; call reshape() first");
+  auto output = predictor->get_output_handle(predictor->get_output_names()[0]);
+  EXPECT_THAT(error_of([&] { output->copy_pixels_from_cpu(pixels, values.data()); }),
+              HasSubstr("data can only be copied to an input"));
+}
+
 TEST(Predictor, ClonesRunInThreadsOfTheirOwn) {
   Config config;
   config.set_cpu_math_library_num_threads(2);

@@ -25,9 +25,16 @@ inline Image test_image(int width, int height) {
   return image;
 }
 
+struct JpegKind {
+  bool progressive = false;
+  int quality = 90;
+  int across = 2, down = 2;  // of RGB: pixels that share their color
+  unsigned restart = 0;      // a marker after so many blocks; 0: none
+};
+
 // Samples as a JPEG file of 1 (gray), 3 (RGB) or 4 (CMYK) channels.
 inline std::string encode_jpeg(int width, int height, int channels, std::vector<std::uint8_t> samples,
-                               bool progressive = false, int quality = 90) {
+                               const JpegKind& kind = {}) {
   jpeg_compress_struct info{};
   jpeg_error_mgr errors{};
   info.err = jpeg_std_error(&errors);
@@ -40,8 +47,13 @@ inline std::string encode_jpeg(int width, int height, int channels, std::vector<
   info.input_components = channels;
   info.in_color_space = channels == 1 ? JCS_GRAYSCALE : channels == 3 ? JCS_RGB : JCS_CMYK;
   jpeg_set_defaults(&info);
-  jpeg_set_quality(&info, quality, TRUE);
-  if (progressive) jpeg_simple_progression(&info);
+  jpeg_set_quality(&info, kind.quality, TRUE);
+  if (channels == 3) {
+    info.comp_info[0].h_samp_factor = kind.across;
+    info.comp_info[0].v_samp_factor = kind.down;
+  }
+  info.restart_interval = kind.restart;
+  if (kind.progressive) jpeg_simple_progression(&info);
   jpeg_start_compress(&info, TRUE);
   for (int y = 0; y < height; ++y) {
     JSAMPROW row = samples.data() + static_cast<std::size_t>(y) * static_cast<std::size_t>(width * channels);
@@ -55,7 +67,7 @@ inline std::string encode_jpeg(int width, int height, int channels, std::vector<
 }
 
 inline std::string encode_jpeg(const Image& image, bool progressive) {
-  return encode_jpeg(image.width, image.height, 3, image.pixels, progressive);
+  return encode_jpeg(image.width, image.height, 3, image.pixels, {.progressive = progressive});
 }
 
 struct PngKind {

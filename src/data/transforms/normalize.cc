@@ -21,9 +21,18 @@ void Normalize::check() const {
     if (!std::isfinite(value) || value <= 0) fail("a std is {}; it must be a positive number", value);
 }
 
+PixelValues Normalize::values() const {
+  PixelValues values(Image::kChannels);
+  for (std::size_t c = 0; c < values.size(); ++c)
+    for (std::size_t i = 0; i < values[c].size(); ++i)
+      values[c][i] = (static_cast<float>(i) / 255.0f - mean[c]) / std[c];
+  return values;
+}
+
 void Normalize::apply(Example& example, Random&) const {
   const std::size_t plane =
       static_cast<std::size_t>(example.width()) * static_cast<std::size_t>(example.height());
+  const PixelValues table = example.is_float() ? PixelValues() : values();
   for (std::size_t c = 0; c * plane < example.planes.size(); ++c) {
     if (example.is_float()) {
       const float* from = example.floats.pixels.data() + c;
@@ -33,13 +42,9 @@ void Normalize::apply(Example& example, Random&) const {
       }
       continue;
     }
-    // A pixel has 256 values: do the two divisions for each of those, not for each pixel.
-    std::array<float, 256> values;
-    for (std::size_t i = 0; i < values.size(); ++i)
-      values[i] = (static_cast<float>(i) / 255.0f - mean[c]) / std[c];
     const std::uint8_t* from = example.image.pixels.data() + c;
     for (float& to : example.planes.subspan(c * plane, plane)) {
-      to = values[*from];
+      to = table[c][*from];
       from += Image::kChannels;
     }
   }

@@ -1,5 +1,6 @@
 #pragma once
 #include "data/transform.h"
+#include "tensor/pixel_table.h"
 
 namespace octet {
 
@@ -13,6 +14,7 @@ struct Normalize {
   void settings(Settings& settings);
   void check() const;
   void apply(Example& example, Random& random) const;
+  PixelValues values() const;  // of 8-bit pixels
   bool operator==(const Normalize&) const = default;
 };
 

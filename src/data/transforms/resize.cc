@@ -13,7 +13,7 @@ struct Size {
   int height;
 };
 
-Size resized(const Image& image, int target) {
+Size resized(Size image, int target) {
   const auto scaled = [&](int from, int by) {
     const std::int64_t length = std::int64_t{target} * from / by;
     if (length > INT32_MAX)
@@ -62,7 +62,7 @@ void ResizeShort::check() const {
 }
 
 void ResizeShort::apply(Example& example, Random&) const {
-  const auto [width, height] = resized(example.image, size);
+  const auto [width, height] = resized({example.image.width, example.image.height}, size);
   example.image = resize(example.image, width, height, interpolation);
   if (Mask* mask = example.mask()) *mask = resize(*mask, width, height, interpolation);
 }
@@ -91,8 +91,13 @@ const TransformRow ResizeShortAndCenterCrop::kRow =
 void ResizeShortAndCenterCrop::settings(Settings&) {}
 void ResizeShortAndCenterCrop::check() const {}
 
+Box ResizeShortAndCenterCrop::needed_part(int width, int height) const {
+  const Size size = resized({width, height}, resize.size);
+  return read_by_resize(width, height, size.width, size.height, inside(size, centered(size, crop.size)));
+}
+
 void ResizeShortAndCenterCrop::apply(Example& example, Random&) const {
-  const Size size = resized(example.image, resize.size);
+  const Size size = resized({example.image.width, example.image.height}, resize.size);
   const Box square = centered(size, crop.size), part = inside(size, square);
   const Box place{square.left - part.left, square.top - part.top, square.width, square.height};
   const auto cut = [&](const auto& picture) {

@@ -33,6 +33,8 @@ struct ResizeShortAndCenterCrop {
   ResizeShort resize;
   CenterCrop crop;
 
+  Box needed_part(int width, int height) const;  // of a picture of this size
+
   void settings(Settings& settings);
   void check() const;
   void apply(Example& example, Random& random) const;

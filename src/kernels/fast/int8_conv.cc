@@ -43,10 +43,10 @@ std::shared_ptr<const Prepared> pack_conv(const simd::Int8Features& features, co
       packed->packing.copied && channels <= kMaxMergedChannels && groups == 1 && window.x.dilation == 1;
   packed->product.form = conv_form(channels, kernel_h, kernel_w, packed->packing.merged);
   std::int64_t step = channels * kernel_h * kernel_w;
-  const std::vector<std::int16_t> weights = weights_of(weight);
+  const WeightColumns weights = all_columns(weight);
   for (std::int64_t g = 0; g < groups; ++g)
-    pack_panels(features, {weights.data() + g * per_group * step, step, per_group}, lhs_range(node),
-                rescaling, g * per_group, g * channels, packed->product);
+    pack_panels(features, weights.part(g * per_group * step, step, per_group), lhs_range(node), rescaling,
+                g * per_group, g * channels, packed->product);
   packed->product.form.offsets = {};
   return packed;
 }
@@ -65,9 +65,8 @@ std::shared_ptr<const Prepared> prepare_matmul(const PrepareArgs& args) {
   LhsLayout form{.segments = 1, .length = inner, .offsets = {}};
   for (std::int64_t i = 0; i < inner; ++i) form.offsets.push_back(transposed ? i : i * columns);
   packed->product.form = std::move(form);
-  const std::vector<std::int16_t> weights = weights_of(weight);
-  pack_panels(args.simd->i8.features, {weights.data(), transposed ? inner : 1, columns}, lhs_range(args.node),
-              Rescaling(args), 0, 0, packed->product);
+  pack_panels(args.simd->i8.features, all_columns(weight).part(0, transposed ? inner : 1, columns),
+              lhs_range(args.node), Rescaling(args), 0, 0, packed->product);
   packed->packing.copied = inner % 4 != 0;
   packed->product.form.offsets = {};
   return packed;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 namespace octet::fast {
 namespace {
@@ -23,15 +24,20 @@ std::vector<int> split_vectors(std::int64_t vectors) {
 // products added in 16 bits could overflow, a part of their weights goes from `once` to `again`, and units
 // with such a part are multiplied a second time, with that part.
 struct SplitWeights {
-  SplitWeights(const WeightColumns& weights, const LhsLayout& form)
-      : units(form.units()), segments(form.segments), columns(weights.count) {
-    once.resize(static_cast<std::size_t>(columns * segments * units * 4));
+  // In place of what was here, in the same memory: to take new one for each panel would cost more.
+  void take(const WeightColumns& weights, const LhsLayout& form) {
+    units = form.units();
+    segments = form.segments;
+    columns = weights.count;
+    is_wide = false;
+    again.clear();
+    once.assign(static_cast<std::size_t>(columns * segments * units * 4), 0);
     for (std::int64_t i = 0; i < segments * form.length; ++i) {
       std::int64_t unit = i / form.length * units + i % form.length / 4;
       const std::size_t to = index(0, unit) + static_cast<std::size_t>(i % form.length % 4);
-      const std::int16_t* from = weights.data + form.offsets[static_cast<std::size_t>(i)];
+      const std::int64_t from = form.offsets[static_cast<std::size_t>(i)];
       for (std::int64_t c = 0; c < columns; ++c)
-        put(to + static_cast<std::size_t>(4 * c), from[c * weights.step]);
+        put(to + static_cast<std::size_t>(4 * c), weights.at(from + c * weights.step));
     }
   }
 
@@ -74,7 +80,9 @@ struct SplitWeights {
 
   bool comes_again(std::int64_t unit) const {
     const std::int8_t* first = &again[index(0, unit)];
-    return std::any_of(first, first + 4 * columns, [](int w) { return w != 0; });
+    int bits = 0;  // in place of an early end, which compilers don't make vectors of
+    for (std::int64_t i = 0; i < 4 * columns; ++i) bits |= first[i];
+    return bits != 0;
   }
 
   std::vector<std::int64_t> units_again() const {
@@ -85,7 +93,7 @@ struct SplitWeights {
     return list;
   }
 
-  std::int64_t units, segments, columns;
+  std::int64_t units = 0, segments = 0, columns = 0;
   bool is_wide = false;                  // some weight does not fit into a byte
   std::vector<std::int8_t> once, again;  // [segment][unit][column][4]; nothing in `again` unless split
 
@@ -134,42 +142,52 @@ struct SplitWeights {
   std::vector<Overflow> overflows_;  // of the units that are being split
 };
 
-struct KindWeights {
-  Int8Kind kind;
+// The kind of a panel, and its weights. One for all panels of a product.
+class KindChoice {
+ public:
+  Int8Kind kind = Int8Kind::kDot;
   SplitWeights weights;
-};
 
-KindWeights choose_kind(const simd::Int8Features& features, const WeightColumns& columns,
-                        const LhsLayout& form, LhsRange range) {
-  SplitWeights plain(columns, form);
-  if (features.dot) return {Int8Kind::kDot, std::move(plain)};
-  if (plain.is_wide) {  // rare: what is exact for all operands will do
-    plain.split_lowest();
-    return {features.opposed ? Int8Kind::kOpposed : Int8Kind::kPairs, std::move(plain)};
+  void make(const simd::Int8Features& features, const WeightColumns& columns, const LhsLayout& form,
+            LhsRange range) {
+    plain_.take(columns, form);
+    if (features.dot) return take(Int8Kind::kDot, plain_);
+    if (plain_.is_wide) {  // rare: what is exact for all operands will do
+      plain_.split_lowest();
+      return take(features.opposed ? Int8Kind::kOpposed : Int8Kind::kPairs, plain_);
+    }
+    // Times that were measured: of a unit in each kind, and of one that comes again.
+    constexpr std::int64_t kOpposed = 11, kPairs = 10, kPairs2 = 8, kAgain = 14;
+    std::int64_t units = form.segments * form.units(), best = std::numeric_limits<std::int64_t>::max();
+    kind = Int8Kind::kPairs;
+    weights = plain_;
+    if (features.opposed) {
+      kind = Int8Kind::kOpposed;
+      weights.split_lowest();
+      best = kOpposed * units + kAgain * static_cast<std::int64_t>(weights.units_again().size());
+    }
+    auto consider = [&](Int8Kind other, std::int64_t at_once, std::int64_t time) {
+      time *= units;
+      if (time >= best) return;
+      tried_ = plain_;
+      if (!tried_.split(PairLimits(features, range), at_once, (best - time) / kAgain)) return;
+      time += kAgain * static_cast<std::int64_t>(tried_.units_again().size());
+      if (time >= best) return;
+      best = time;
+      take(other, tried_);
+    };
+    if (features.pairs2) consider(Int8Kind::kPairs2, 2, kPairs2);
+    consider(Int8Kind::kPairs, 1, kPairs);
   }
-  // Times that were measured: of a unit in each kind, and of one that comes again.
-  constexpr std::int64_t kOpposed = 11, kPairs = 10, kPairs2 = 8, kAgain = 14;
-  std::int64_t units = form.segments * form.units(), best = std::numeric_limits<std::int64_t>::max();
-  KindWeights found = {Int8Kind::kPairs, plain};
-  if (features.opposed) {
-    found.kind = Int8Kind::kOpposed;
-    found.weights.split_lowest();
-    best = kOpposed * units + kAgain * static_cast<std::int64_t>(found.weights.units_again().size());
+
+ private:
+  void take(Int8Kind chosen, SplitWeights& from) {
+    kind = chosen;
+    std::swap(weights, from);
   }
-  auto consider = [&](Int8Kind kind, std::int64_t at_once, std::int64_t time) {
-    time *= units;
-    if (time >= best) return;
-    SplitWeights weights = plain;
-    if (!weights.split(PairLimits(features, range), at_once, (best - time) / kAgain)) return;
-    time += kAgain * static_cast<std::int64_t>(weights.units_again().size());
-    if (time >= best) return;
-    best = time;
-    found = {kind, std::move(weights)};
-  };
-  if (features.pairs2) consider(Int8Kind::kPairs2, 2, kPairs2);
-  consider(Int8Kind::kPairs, 1, kPairs);
-  return found;
-}
+
+  SplitWeights plain_, tried_;
+};
 
 // Packs a unit's 4 weights of a column of a kOpposed panel, with what inverts their left sides. Returns what
 // all the left sides together add to the sum when they are 0.
@@ -189,7 +207,48 @@ std::int32_t pack_opposed(const std::int8_t* weights, std::int8_t* inversions, s
   return sum;
 }
 
+// Puts weights into a panel as they are, which is what the dot product takes: a unit's 4 of a column, then
+// those of the next column. `sums` are the columns' sums, and 0 before.
+void put_bytes(const WeightColumns& weights, const LhsLayout& form, std::int64_t unit_bytes, std::int8_t* to,
+               std::int32_t* sums) {
+  constexpr std::int64_t kBlock = 16;  // columns: what is read and written of them stays in the cache
+  const std::int64_t block = weights.step == 1 ? weights.count : kBlock;
+  const auto put = [&](const std::int64_t* offsets, int size, std::int64_t column, std::int8_t* unit) {
+    std::int32_t sum = 0;
+    for (int i = 0; i < size; ++i) {
+      const std::int8_t weight = weights.bytes[offsets[i] + column * weights.step];
+      unit[4 * column + i] = weight;
+      sum += weight;
+    }
+    sums[column] += sum;
+  };
+  for (std::int64_t first = 0; first < weights.count; first += block) {
+    const std::int64_t end = std::min(first + block, weights.count);
+    const std::int64_t* offsets = form.offsets.data();
+    std::int8_t* unit = to;
+    for (std::int64_t s = 0; s < form.segments; ++s)
+      for (std::int64_t done = 0; done < form.length; done += 4, unit += unit_bytes) {
+        const auto size = static_cast<int>(std::min<std::int64_t>(4, form.length - done));
+        if (size == 4)  // a constant, which the compiler makes use of
+          for (std::int64_t c = first; c < end; ++c) put(offsets, 4, c, unit);
+        else
+          for (std::int64_t c = first; c < end; ++c) put(offsets, size, c, unit);
+        offsets += size;
+      }
+  }
+}
+
+void add_up(const WeightColumns& weights, const LhsLayout& form, std::int32_t* sums) {
+  for (std::int64_t c = 0; c < weights.count; ++c)
+    for (std::int64_t offset : form.offsets) sums[c] += weights.at(offset + c * weights.step);
+}
+
 }  // namespace
+
+WeightColumns all_columns(const Tensor& weight) {
+  if (weight.dtype() == DType::kInt8) return {.bytes = weight.data<std::int8_t>().data()};
+  return {.words = weight.data<std::int16_t>().data()};
+}
 
 std::vector<std::int16_t> weights_of(const Tensor& weight) {
   if (weight.dtype() == DType::kInt8)
@@ -231,15 +290,16 @@ bool can_pack(const PrepareArgs& args) {
 void pack_panels(const simd::Int8Features& features, const WeightColumns& weights, LhsRange range,
                  const Rescaling& rescaling, std::int64_t first, std::int64_t offset,
                  PackedProduct& product) {
+  const bool is_split = !features.dot || !weights.bytes;  // otherwise it is bytes for the dot product
+  KindChoice chosen;
   std::int64_t done = 0;
   for (int vectors : split_vectors((weights.count + features.lanes - 1) / features.lanes)) {
     std::int64_t width = vectors * features.lanes, count = std::min(width, weights.count - done);
-    WeightColumns columns = {weights.data + done * weights.step, weights.step, count};
+    const WeightColumns columns = weights.part(done * weights.step, weights.step, count);
     PackedPanel packed;
     packed.first = first + done;
     packed.offset = offset;
-    KindWeights chosen = choose_kind(features, columns, product.form, range);
-    const SplitWeights& split = chosen.weights;
+    if (is_split) chosen.make(features, columns, product.form, range);
     packed.panel.kind = chosen.kind;
     packed.panel.vectors = vectors;
     packed.panel.columns = count;
@@ -251,7 +311,8 @@ void pack_panels(const simd::Int8Features& features, const WeightColumns& weight
 
     const LhsLayout& form = product.form;
     const bool opposed = packed.panel.kind == Int8Kind::kOpposed;
-    std::vector<std::int64_t> units_again = split.units_again();
+    const std::vector<std::int64_t> units_again =
+        is_split ? chosen.weights.units_again() : std::vector<std::int64_t>();
     std::int64_t units = form.units(), again = static_cast<std::int64_t>(units_again.size());
     std::int64_t header = width * static_cast<std::int64_t>(2 * sizeof(std::int32_t) + 2 * sizeof(float));
     std::int64_t vector = features.lanes * 4, unit_bytes = vectors * vector * (opposed ? 2 : 1);
@@ -275,18 +336,18 @@ void pack_panels(const simd::Int8Features& features, const WeightColumns& weight
 
     auto multipliers = rescaling.multiplier.data<float>();
     std::int32_t shift = static_cast<std::uint8_t>(packed.panel.shift);
+    if (is_split)
+      add_up(columns, form, sums);
+    else
+      put_bytes(columns, form, unit_bytes, to, sums);
     for (std::int64_t c = 0; c < count; ++c) {
-      const std::int16_t* column = columns.data + c * columns.step;
       auto at = static_cast<std::size_t>(packed.first + c);
       multiplier[c] = multipliers[multipliers.size() == 1 ? 0 : at];
       if (!rescaling.bias.empty()) bias[c] = rescaling.bias.data<float>()[at];
-      std::int32_t sum = 0;
-      for (std::int64_t offset_of : form.offsets) sum += column[offset_of];
-      sums[c] = sum;
-      init[c] = -shift * sum;
+      init[c] = -shift * sums[c];
     }
     auto put = [&](const std::vector<std::int8_t>& of_units, std::int64_t unit) {
-      const std::int8_t* from = &of_units[split.index(0, unit)];
+      const std::int8_t* from = &of_units[chosen.weights.index(0, unit)];
       if (opposed) {
         for (std::int64_t c = 0; c < count; ++c) {
           std::int8_t* at = to + 4 * c + c / features.lanes * vector;
@@ -298,12 +359,12 @@ void pack_panels(const simd::Int8Features& features, const WeightColumns& weight
       to += unit_bytes;
     };
     auto next = units_again.begin();
-    for (std::int64_t s = 0; s < form.segments; ++s) {
-      for (std::int64_t u = 0; u < units; ++u) put(split.once, s * units + u);
+    for (std::int64_t s = 0; is_split && s < form.segments; ++s) {
+      for (std::int64_t u = 0; u < units; ++u) put(chosen.weights.once, s * units + u);
       std::int32_t& counter = *second++;
       for (; next != units_again.end() && *next < (s + 1) * units; ++next, ++counter) {
         *second++ = static_cast<std::int32_t>(*next - s * units);
-        put(split.again, *next);
+        put(chosen.weights.again, *next);
       }
     }
     product.panels.push_back(std::move(packed));

@@ -48,11 +48,21 @@ struct PairLimits {
 // The weights of a node, as int16: those with a zero point less that may not fit into int8.
 std::vector<std::int16_t> weights_of(const Tensor& weight);
 
+// The columns of a product: element `offset` of column c is at c * step + offset, in one of the two.
 struct WeightColumns {
-  const std::int16_t* data;  // element `offset` of column c: data[c * step + offset]
-  std::int64_t step;
-  std::int64_t count;
+  const std::int8_t* bytes = nullptr;
+  const std::int16_t* words = nullptr;
+  std::int64_t step = 0;
+  std::int64_t count = 0;
+
+  int at(std::int64_t i) const { return bytes ? bytes[i] : words[i]; }
+  // `count` columns from element `begin` on.
+  WeightColumns part(std::int64_t begin, std::int64_t of_step, std::int64_t of_count) const {
+    return {bytes ? bytes + begin : nullptr, words ? words + begin : nullptr, of_step, of_count};
+  }
 };
+// The weights of a node where they are.
+WeightColumns all_columns(const Tensor& weight);
 
 // What a column's sums are rescaled with.
 struct Rescaling {

@@ -62,8 +62,8 @@ void pack_row(const PrepareArgs& args, const Tensor& weight, const std::vector<s
         for (std::int64_t c = 0; c < channels; ++c)
           columns.push_back(
               weights[static_cast<std::size_t>(((c * outputs + o) * weight.dim(2) + y.k) * kernel_w + kx)]);
-  pack_panels(args.simd->i8.features, {columns.data(), depth, kernel_w * outputs}, lhs_range(args.node),
-              Rescaling(args).repeated(kernel_w), 0, 0, part.product);
+  pack_panels(args.simd->i8.features, {.words = columns.data(), .step = depth, .count = kernel_w * outputs},
+              lhs_range(args.node), Rescaling(args).repeated(kernel_w), 0, 0, part.product);
   form.offsets = {};
 }
 
@@ -95,8 +95,8 @@ std::shared_ptr<const Prepared> prepare(const PrepareArgs& args) {
             form.offsets.push_back(c * per_group * taps + y.k * kernel_w + x.k);
       for (std::int64_t g = 0; g < groups; ++g)
         pack_panels(args.simd->i8.features,
-                    {weights.data() + g * channels * per_group * taps, taps, per_group}, lhs_range(args.node),
-                    rescaling, g * per_group, g * channels, part.product);
+                    all_columns(weight).part(g * channels * per_group * taps, taps, per_group),
+                    lhs_range(args.node), rescaling, g * per_group, g * channels, part.product);
       form.offsets = {};
       packed->parts.push_back(std::move(part));
     }
