@@ -77,8 +77,12 @@ class Transfer {
     if (begin_ > 0) headers.reset(curl_slist_append(nullptr, ("If-Range: " + known_version_).c_str()));
     set_up(curl.get(), headers.get());
     const CURLcode code = curl_easy_perform(curl.get());
-    file_.reset();
+    const bool has_come = file_ != nullptr;
+    finish_file();
     curl_easy_getinfo(curl.get(), CURLINFO_RESPONSE_CODE, &status_);
+    // What lies there is of another answer then, and may be half a file.
+    if (code == CURLE_OK && !has_come && problem_.empty())
+      problem_ = fmt::format("the server answers with nothing, status {}", status_);
     return outcome(code);
   }
 
@@ -177,6 +181,14 @@ class Transfer {
     if (std::fwrite(data.data(), 1, data.size(), file_.get()) != data.size())
       problem_ = fmt::format("{}: {}", part_.string(), std::strerror(errno));
     return problem_.empty();
+  }
+
+  // A full disk may show only now.
+  void finish_file() {
+    if (!file_) return;
+    const bool is_whole = std::fflush(file_.get()) == 0 && ::fsync(::fileno(file_.get())) == 0;
+    if (!is_whole && problem_.empty()) problem_ = fmt::format("{}: {}", part_.string(), std::strerror(errno));
+    file_.reset();
   }
 
   struct Close {

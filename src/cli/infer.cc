@@ -93,14 +93,15 @@ std::string as_csv(const std::vector<Answer>& answers) {
 std::vector<std::string> load_labels(const std::string& path) {
   std::string text = read_text(path);
   std::vector<std::string> labels;
-  for (std::size_t at = 0; at < text.size();) {
+  for (std::size_t at = text.starts_with("\xef\xbb\xbf") ? 3 : 0; at < text.size();) {
     std::size_t end = std::min(text.find('\n', at), text.size());
     std::string line = text.substr(at, end - at);
     if (line.ends_with('\r')) line.pop_back();
     labels.push_back(printable(line));
     at = end + 1;
   }
-  bool numbered = !labels.empty();
+  if (labels.empty()) fail("{}: there are no labels in it", path);
+  bool numbered = true;
   for (std::size_t i = 0; i < labels.size(); ++i)
     numbered = numbered && labels[i].starts_with(fmt::format("{} ", i));
   for (std::size_t i = 0; numbered && i < labels.size(); ++i) labels[i].erase(0, labels[i].find(' ') + 1);

@@ -91,8 +91,14 @@ void take_shapes(Flag& flag, ModelFlags* flags, bool also) {
 void add_shape_flag(Args& args, ModelFlags* flags) {
   Flag& flag = args.add("input", &flags->shapes, "[NAME=]SHAPE",
                         "the shape of an input, as 1x3x224x224, in place of what the file declares");
-  flag.set = [flags](const std::string& text) {
-    keep_shape(parse_shape(text), false, flags);
+  flag.set = [flags, &flag](const std::string& text) {
+    const NamedShape shape = parse_shape(text);
+    if (flag.in_recipe) {  // the command line has the last word
+      flags->files.input_shapes.erase(shape.name);
+      std::erase_if(flags->shapes,
+                    [&](const std::string& old) { return parse_shape(old).name == shape.name; });
+    }
+    keep_shape(shape, false, flags);
     flags->shapes.push_back(text);
   };
 }

@@ -203,6 +203,9 @@ int exit_code_of(const std::function<int()>& work, const std::function<void(cons
                              size_text(memory_limit()))
                : "out of memory; try smaller inputs or a smaller batch");
     return kUserMistake;
+  } catch (const std::filesystem::filesystem_error& error) {
+    report(fmt::format("{}: {}", error.path1().string(), error.code().message()));
+    return kUserMistake;
   } catch (const std::system_error& error) {  // the file system, or no more threads to be had
     report(error.what());
     return kUserMistake;

@@ -144,6 +144,8 @@ class Reader {
       return;
     }
     const std::vector<std::string> keys = keys_below(path);
+    if (keys.empty() && by_path_.contains(path))
+      fail_at(file, key, fmt::format("{} needs a value, and no keys", path));
     if (keys.empty()) fail_unknown(path, key, file);
     if (value.IsMap()) return walk(value, path, file);
     if (value.IsScalar()) fail_at(file, key, fmt::format("{} needs keys: {}", path, fmt::join(keys, ", ")));

@@ -87,7 +87,7 @@ void declare_inputs(Graph& graph, const LoadOptions& options, const fs::path& pa
   }
 }
 
-Found recognise(const fs::path& path, const LoadOptions& options) {
+Found recognise(const fs::path& path, const LoadOptions& options) try {
   if (path.empty()) fail("no model given; name a directory or a model file");
   std::string known;
   for (const Format& format : formats()) {
@@ -102,6 +102,8 @@ Found recognise(const fs::path& path, const LoadOptions& options) {
   if (!fs::is_directory(path)) fail("{}: is {}; octet reads {}", path.string(), look_at(path), known);
   if (!options.model_file.empty()) return recognise(path / options.model_file, {});
   fail("{}: no model in this directory{}; octet reads {}", path.string(), look_into(path), known);
+} catch (const fs::filesystem_error& error) {  // no access to its folder, links that lead to each other
+  fail("{}: {}", error.path1().string(), error.code().message());
 }
 
 // What is written by default. Users and their files speak of its ops and checkpoints.

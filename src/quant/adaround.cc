@@ -107,7 +107,7 @@ class Rounder {
       so_far.run(inputs);
       shift.add(ShiftEstimate::means_of(floats[made]), ShiftEstimate::means_of(so_far[made]));
     }
-    decisions_.corrections[made] = shift.result();
+    if (!shift.empty()) decisions_.corrections[made] = shift.result();
   }
 
   const Node& node(const Layer& layer) const { return node_of(graph_, layer); }

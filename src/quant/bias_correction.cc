@@ -40,11 +40,13 @@ std::map<ValueId, std::vector<double>> find_corrections(const Graph& graph, cons
     }
   }
   std::map<ValueId, std::vector<double>> result;
-  for (const auto& [id, shift] : shifts) result[id] = shift.result();
+  for (const auto& [id, shift] : shifts)
+    if (!shift.empty()) result[id] = shift.result();
   return result;
 }
 
 ShiftEstimate::Means ShiftEstimate::means_of(const Tensor& tensor) {
+  if (tensor.size() == 0) return {};  // a network may cut all of its data away
   bool image = tensor.rank() == 4;
   auto channels = static_cast<std::size_t>(tensor.dim(image ? 1 : -1));
   auto samples = static_cast<std::size_t>(tensor.rank() > 1 ? tensor.dim(0) : 1);

@@ -13,6 +13,7 @@ class ShiftEstimate {
 
   void add(const Means& expected, const Means& found);
   std::vector<double> result() const;
+  bool empty() const { return rows_.empty(); }  // nothing is known
 
  private:
   Means rows_;

@@ -106,7 +106,8 @@ class Trials {
       const std::vector<Choice>& list = candidates_.at(node.inputs[0]);
       const auto nearest = std::ranges::min_element(
           list, {}, [&](const Choice& c) { return std::fabs(c.threshold - used->second.abs_max()); });
-      result[node.outputs[0]] = tried->second[static_cast<std::size_t>(nearest - list.begin())].result();
+      const ShiftEstimate& shift = tried->second[static_cast<std::size_t>(nearest - list.begin())];
+      if (!shift.empty()) result[node.outputs[0]] = shift.result();
     }
     return result;
   }

@@ -136,7 +136,7 @@ Config Config::parse(std::string_view text, std::string name) {
 
 void Config::read(std::string_view text) {
   int number = 0;
-  for (std::size_t at = 0; at < text.size();) {
+  for (std::size_t at = text.starts_with("\xef\xbb\xbf") ? 3 : 0; at < text.size();) {
     const std::size_t end = std::min(text.find('\n', at), text.size());
     const std::string_view line = trim(text.substr(at, end - at));
     at = end + 1;

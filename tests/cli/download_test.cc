@@ -4,10 +4,12 @@
 #include <arpa/inet.h>
 #include <gmock/gmock.h>
 #include <netinet/in.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <atomic>
+#include <csignal>
 #include <cstdlib>
 #include <mutex>
 #include <thread>
@@ -182,6 +184,39 @@ TEST_F(DownloadTest, AnotherRunGoesOnUnlessTheFileHasChanged) {
   server.cuts = 0;
   server.etag = "\"two\"";  // so the server sends all, although only the rest is asked for
   EXPECT_EQ(fetched(server, "b"), long_text());
+}
+
+// Half a file stays half a file when the server then says that all is well, and sends nothing.
+TEST_F(DownloadTest, AnEmptyAnswerMakesNothingWhole) {
+  Server server(std::string(5000, 'x'));
+  server.cut_after = 100;
+  server.cuts = 4;
+  EXPECT_THAT(error_of([&] { download(server.url("a.bin"), reporter); }), HasSubstr("cannot be fetched"));
+  server.etag = "\"two\"";
+  server.status = 204;
+  for (const char* name : {"a.bin", "b.bin"}) {
+    EXPECT_THAT(error_of([&] { download(server.url(name), reporter); }),
+                HasSubstr("the server answers with nothing, status 204"));
+    EXPECT_FALSE(fs::exists(place_of_download(server.url(name))));
+  }
+  server.status = 200;
+  EXPECT_EQ(fetched(server, "a.bin"), std::string(5000, 'x'));
+}
+
+// The last bytes wait in a buffer until the file is closed.
+TEST_F(DownloadTest, AFullDiskIsSeenAtTheLastByte) {
+  Server server(std::string(1500, 'x'));
+  rlimit old{};
+  ::getrlimit(RLIMIT_FSIZE, &old);
+  rlimit small = old;
+  small.rlim_cur = 1000;
+  const auto was = std::signal(SIGXFSZ, SIG_IGN);
+  ::setrlimit(RLIMIT_FSIZE, &small);
+  const std::string error = error_of([&] { download(server.url("a.bin"), reporter); });
+  ::setrlimit(RLIMIT_FSIZE, &old);
+  std::signal(SIGXFSZ, was);
+  EXPECT_THAT(error, HasSubstr("a.bin.part: File too large"));
+  EXPECT_EQ(fetched(server, "a.bin"), std::string(1500, 'x'));
 }
 
 TEST_F(DownloadTest, SaysWhatToDoWithoutAServer) {

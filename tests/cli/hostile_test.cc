@@ -50,6 +50,22 @@ TEST(Hostile, ResultsGoThroughWhatIsNoRegularFile) {
   EXPECT_EQ(run_shell(eval + "/dev/stdout | grep -q ms_per_image", box.path()).exit_code, 0);
 }
 
+TEST(Hostile, NamesThatLeadNowhere) {
+  Sandbox box;
+  fs::create_symlink("loop", box / "loop");
+  for (const std::string& name : {std::string("loop"), std::string(300, 'a')}) {
+    const std::string reason = name == "loop" ? "Too many levels of symbolic links" : "File name too long";
+    for (const char* command : {"info ", "run --input x.npy --model ", "convert --output out --model ",
+                                "ptq --data-dir photos --output-dir out --model-path ",
+                                "eval --data-dir photos --model-path ", "run --model model --input "}) {
+      SCOPED_TRACE(command);
+      const ProgramResult result = run_shell("octet " + (command + name), box.path());
+      expect_refused(result, reason);
+      EXPECT_TRUE(result.err.starts_with("octet: error: " + name + ": ")) << result.err;
+    }
+  }
+}
+
 TEST(Hostile, GroupsThatMakeNoSenseAreRefusedAtOnce) {
   TempDir dir;
   save_npy(dir / "x.npy", testing::ramp({1, 4, 6, 6}));

@@ -134,6 +134,11 @@ TEST(InferCommand, LabelsAreShown) {
   EXPECT_THAT(result.out, testing::EndsWith(", label: red\n"));
   write_file(box / "numbered.txt", "0 red\r\n1 green\r\n2 blue\r\n");
   EXPECT_EQ(infer(box, {"--model-dir", "model", "--labels", "numbered.txt"}).out, result.out);
+  write_file(box / "marked.txt", "\xef\xbb\xbfred\r\ngreen\r\nblue\r\n");
+  EXPECT_EQ(infer(box, {"--model-dir", "model", "--labels", "marked.txt"}).out, result.out);
+  write_file(box / "empty.txt", "");
+  EXPECT_THAT(error_of(box, {"--model-dir", "model", "--labels", "empty.txt"}),
+              HasSubstr("empty.txt: there are no labels in it"));
   write_file(box / "short.txt", "red\ngreen\n");
   EXPECT_THAT(error_of(box, {"--model-dir", "model", "--labels", "short.txt"}),
               HasSubstr("short.txt: 2 labels, but the model has 3 classes"));

@@ -125,6 +125,22 @@ TEST(Recipe, EveryFlagOfTrainArrivesInOctetTrain) {
   expect_every_flag_arrives<Train>();
 }
 
+TEST(Recipe, ShapesOnTheCommandLineTakeThePlaceOfThoseInARecipe) {
+  TempDir dir;
+  const std::string recipe = dir / "recipe.yaml";
+  write_file(recipe, "model: {input: [x=1x3x8x8, y=1x2, 1x3x4x4]}\n");
+  const Way<Qat> way({"--config", recipe, "--input", "x=1x3x9x9", "--input", "1x3x5x5"});
+  const decltype(LoadOptions::input_shapes) expected = {
+      {"", {1, 3, 5, 5}}, {"x", {1, 3, 9, 9}}, {"y", {1, 2}}};
+  EXPECT_EQ(way.here.files.input_shapes, expected);
+  EXPECT_EQ(way.there.files.input_shapes, expected);
+  write_file(recipe, "model: {input: {x: 1}}\n");
+  EXPECT_THAT(error_of([&] {
+                Way<Qat>({"--config", recipe});
+              }),
+              HasSubstr("recipe.yaml:1: model.input needs a value, and no keys"));
+}
+
 TEST(Recipe, EveryFlagOfQatArrivesInOctetTrain) {
   expect_every_flag_arrives<Qat>();
 }

@@ -1,3 +1,4 @@
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include <cmath>
@@ -352,6 +353,27 @@ TEST(Ptq, PicturesThatAreNoNumbersAreRefused) {
     EXPECT_THAT(error_of([&] { quantize(model_of(mixed_network()), batches); }),
                 HasSubstr("batch 1: 1 of the 1536 numbers for the input x are NaN or infinite"));
   }
+}
+
+// Layers that get nothing, with and without rows.
+TEST(Ptq, ANetworkMayCutAllOfItsDataAway) {
+  Builder b;
+  const ValueId x = b.input("x", {kUnknown, 1, 8});
+  const ValueId y = b.matmul(x, b.constant("w", ramp({8, 8}, 3)));
+  const ValueId cut = b.slice(y, {1}, {1}, {7});
+  const ValueId rows = b.matmul(cut, b.constant("w1", ramp({8, 5}, 4)));
+  const ValueId none = b.matmul(b.reshape(cut, {-1, 8}), b.constant("w2", ramp({8, 6}, 5)));
+  const Model model = model_of(b.build({y, rows, none}));
+  for (const char* algo : {"auto", "KL", "mse"})
+    for (const char* round : {"round", "adaround"}) {
+      QuantizeOptions options;
+      options.algo = algo;
+      options.round_type = round;
+      options.is_full_quantize = true;
+      SCOPED_TRACE(fmt::format("{} {}", algo, round));
+      const Model quantized = quantize(model, batches_of({4, 1, 8}), options);
+      EXPECT_TRUE(quantized.is_quantized());
+    }
 }
 
 // Attention's masks hold -inf, and nobody needs their range.

@@ -81,6 +81,14 @@ TEST(TipcConfig, ValuesMayHoldColons) {
   EXPECT_EQ(config.get("train_params", "data-path").value, "s3://bucket:80/a");
 }
 
+TEST(TipcConfig, EditorsMayWriteAByteOrderMarkAndCarriageReturns) {
+  std::string text = "\xef\xbb\xbf";
+  for (char c : sample_train_config()) text += c == '\n' ? "\r\n" : std::string(1, c);
+  const Config config = parse(text), plain = parse(sample_train_config());
+  for (const char* key : {"epochs", "output-dir", "trainer"})
+    EXPECT_EQ(config.get("train_params", key).value, plain.get("train_params", key).value);
+}
+
 TEST(TipcConfig, OtherFlagsGoToTheCommandOfTheirPlace) {
   std::string text =
       with(sample_train_config(), "--data-path:", "--lr:0.1\n--none:null\nnull:null\n--data-path:");
