@@ -1,9 +1,11 @@
 """A plain PyTorch script: BiSeNetV2 with its auxiliary heads, SGD, batches that are in memory already. Prints images per second, the best of a few
 stretches.
 
-    pytorch_bisenetv2.py BATCH THREADS STEPS [SIZE] [CLASSES]
+    pytorch_bisenetv2.py BATCH THREADS STEPS [SIZE] [CLASSES] [--bfloat16] [--channels-last]
+
+--bfloat16: under torch.autocast. --channels-last: network and pictures in that memory format.
 """
-import sys
+import argparse
 import time
 
 import torch
@@ -116,20 +118,30 @@ class BiSeNetV2(nn.Module):
 
 
 def main():
-    batch, threads, steps = map(int, sys.argv[1:4])
-    size, classes = (int(value) for value in (sys.argv[4:] + ["512", "19"][len(sys.argv[4:]):]))
-    torch.set_num_threads(threads)
-    net = BiSeNetV2(classes)
+    parser = argparse.ArgumentParser()
+    for name in ("batch", "threads", "steps"):
+        parser.add_argument(name, type=int)
+    parser.add_argument("size", type=int, nargs="?", default=512)
+    parser.add_argument("classes", type=int, nargs="?", default=19)
+    parser.add_argument("--bfloat16", action="store_true")
+    parser.add_argument("--channels-last", action="store_true")
+    args = parser.parse_args()
+    torch.set_num_threads(args.threads)
+    order = torch.channels_last if args.channels_last else torch.contiguous_format
+    net = BiSeNetV2(args.classes).to(memory_format=order)
     optimizer = torch.optim.SGD(net.parameters(), lr=0.01, momentum=0.9, weight_decay=4e-5)
-    x, labels = torch.randn(batch, 3, size, size), torch.randint(classes, (batch, size, size))
+    x = torch.randn(args.batch, 3, args.size, args.size).to(memory_format=order)
+    labels = torch.randint(args.classes, (args.batch, args.size, args.size))
     best = 0.0
     for stretch in range(3):
         start = time.perf_counter()
-        for _ in range(steps):
+        for _ in range(args.steps):
             optimizer.zero_grad()
-            sum(functional.cross_entropy(y, labels, ignore_index=255) for y in net(x)).backward()
+            with torch.autocast("cpu", torch.bfloat16, enabled=args.bfloat16):
+                loss = sum(functional.cross_entropy(y, labels, ignore_index=255) for y in net(x))
+            loss.backward()
             optimizer.step()
-        best = max(best, steps * batch / (time.perf_counter() - start)) if stretch else 0.0
+        best = max(best, args.steps * args.batch / (time.perf_counter() - start)) if stretch else 0.0
     print(f"{best:.3f}")
 
 

@@ -1,8 +1,10 @@
-"""A plain PyTorch script: MobileNetV3-Small, SGD, batches that are in memory already. Prints images per second, the best of a few stretches.
+"""A plain PyTorch script: MobileNetV3-Small or ResNet-50, SGD, batches that are in memory already. Prints images per second, the best of a few stretches.
 
-    pytorch_side.py BATCH THREADS STEPS
+    pytorch_side.py BATCH THREADS STEPS [--model resnet50] [--bfloat16] [--channels-last]
+
+--bfloat16: under torch.autocast. --channels-last: network and pictures in that memory format.
 """
-import sys
+import argparse
 import time
 
 import torch
@@ -46,22 +48,55 @@ class Block(nn.Module):
         return x + self.body(x) if self.residual else self.body(x)
 
 
+class Bottleneck(nn.Module):
+    def __init__(self, inputs, width, stride):
+        super().__init__()
+        outputs = 4 * width
+        self.body = nn.Sequential(conv_bn(inputs, width, 1, act=nn.ReLU), conv_bn(width, width, 3, stride, act=nn.ReLU), conv_bn(width, outputs, 1))
+        self.shortcut = conv_bn(inputs, outputs, 1, stride) if stride > 1 or inputs != outputs else nn.Identity()
+
+    def forward(self, x):
+        return nn.functional.relu(self.body(x) + self.shortcut(x))
+
+
+def resnet50():
+    layers, inputs = [conv_bn(3, 64, 7, 2, act=nn.ReLU), nn.MaxPool2d(3, 2, 1)], 64
+    for width, count, stride in ((64, 3, 1), (128, 4, 2), (256, 6, 2), (512, 3, 2)):
+        for i in range(count):
+            layers.append(Bottleneck(inputs, width, stride if i == 0 else 1))
+            inputs = 4 * width
+    return nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(inputs, 1000))
+
+
+def mobilenet_v3_small():
+    return nn.Sequential(conv_bn(3, 16, 3, 2, act=nn.Hardswish), *(Block(*b) for b in BLOCKS),
+                         conv_bn(96, 576, 1, act=nn.Hardswish), nn.AdaptiveAvgPool2d(1), nn.Flatten(),
+                         nn.Linear(576, 1024), nn.Hardswish(), nn.Dropout(0.2), nn.Linear(1024, 1000))
+
+
 def main():
-    batch, threads, steps = map(int, sys.argv[1:4])
-    torch.set_num_threads(threads)
-    net = nn.Sequential(conv_bn(3, 16, 3, 2, act=nn.Hardswish), *(Block(*b) for b in BLOCKS),
-                        conv_bn(96, 576, 1, act=nn.Hardswish), nn.AdaptiveAvgPool2d(1), nn.Flatten(),
-                        nn.Linear(576, 1024), nn.Hardswish(), nn.Dropout(0.2), nn.Linear(1024, 1000))
+    parser = argparse.ArgumentParser()
+    for name in ("batch", "threads", "steps"):
+        parser.add_argument(name, type=int)
+    parser.add_argument("--model", choices=("mobilenet_v3_small", "resnet50"), default="mobilenet_v3_small")
+    parser.add_argument("--bfloat16", action="store_true")
+    parser.add_argument("--channels-last", action="store_true")
+    args = parser.parse_args()
+    torch.set_num_threads(args.threads)
+    order = torch.channels_last if args.channels_last else torch.contiguous_format
+    net = (resnet50() if args.model == "resnet50" else mobilenet_v3_small()).to(memory_format=order)
     optimizer = torch.optim.SGD(net.parameters(), lr=0.01, momentum=0.9, weight_decay=1e-4)
-    x, labels = torch.randn(batch, 3, 224, 224), torch.randint(1000, (batch,))
+    x, labels = torch.randn(args.batch, 3, 224, 224).to(memory_format=order), torch.randint(1000, (args.batch,))
     best = 0.0
     for stretch in range(4):
         start = time.perf_counter()
-        for _ in range(steps):
+        for _ in range(args.steps):
             optimizer.zero_grad()
-            nn.functional.cross_entropy(net(x), labels).backward()
+            with torch.autocast("cpu", torch.bfloat16, enabled=args.bfloat16):
+                loss = nn.functional.cross_entropy(net(x), labels)
+            loss.backward()
             optimizer.step()
-        best = max(best, steps * batch / (time.perf_counter() - start)) if stretch else 0.0
+        best = max(best, args.steps * args.batch / (time.perf_counter() - start)) if stretch else 0.0
     print(f"{best:.2f}")
 
 

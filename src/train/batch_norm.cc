@@ -1,6 +1,7 @@
 #include "train/batch_norm.h"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
 #include "train/bfloat16.h"
@@ -64,8 +65,8 @@ std::int64_t rows_at_once(std::int64_t channels) {
   return std::max<std::int64_t>(whole, 4 * kLanes / (whole * channels) * whole);
 }
 
-// The sums of x and of x * y, column by column, of some rows of a multiple of kLanes numbers. A product of two
-// numbers of bfloat16 is a float, and few of them are added up before doubles take over.
+// The sums of x and of x * y, column by column, of some rows of a multiple of kLanes numbers. A product of
+// two numbers of bfloat16 is a float, and few of them are added up before doubles take over.
 FOR_EACH_CPU void add_low_products(const BFloat16* x, const BFloat16* y, double* sums, double* products,
                                    std::int64_t rows, std::int64_t width) {
   constexpr std::int64_t kFew = 32;
@@ -112,12 +113,14 @@ FOR_EACH_CPU void combine_low_rows(const BFloat16* x, const BFloat16* y, const f
     }
 }
 
+constexpr std::int64_t kPieces = 64;  // at most
+
 // Calls work(first row, number of rows, index) for pieces of the rows, which are the same for any number of
 // threads.
 template <class Work>
 std::int64_t for_pieces(const at::Tensor& x, const Work& work) {
   const std::int64_t rows = x.numel() / x.size(1);
-  const std::int64_t pieces = std::clamp<std::int64_t>(x.numel() >> 14, 1, 64);
+  const std::int64_t pieces = std::clamp<std::int64_t>(x.numel() >> 14, 1, kPieces);
   at::parallel_for(0, pieces, 1, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = begin; i < end; ++i) {
       const std::int64_t first = i * rows / pieces;
@@ -133,12 +136,11 @@ bool are_rows(const at::Tensor& x, const at::Tensor& y) {
 
 at::Tensor low_sums_of(const at::Tensor& x, const at::Tensor& y) {
   const std::int64_t channels = x.size(1), together = rows_at_once(channels), width = together * channels;
-  at::Tensor parts = at::zeros({64, 2 * width}, at::kDouble);
-  double* to = parts.data_ptr<double>();
+  std::vector<double> parts(static_cast<std::size_t>(kPieces * 2 * width));
   const auto *from_x = x.const_data_ptr<BFloat16>(), *from_y = y.const_data_ptr<BFloat16>();
   const std::int64_t pieces = for_pieces(x, [&](std::int64_t first, std::int64_t rows, std::int64_t i) {
     const BFloat16 *vx = from_x + first * channels, *vy = from_y + first * channels;
-    double *sums = to + i * 2 * width, *products = sums + width;
+    double *sums = parts.data() + i * 2 * width, *products = sums + width;
     add_low_products(vx, vy, sums, products, rows / together, width);
     for (std::int64_t j = rows / together * width; j < rows * channels; ++j) {
       const double v = widened(vx[j]), w = widened(vy[j]);
@@ -146,7 +148,12 @@ at::Tensor low_sums_of(const at::Tensor& x, const at::Tensor& y) {
       products[j % channels] += v * w;
     }
   });
-  return parts.slice(0, 0, pieces).sum(0).view({2, together, channels}).sum(1).view({2 * channels});
+  at::Tensor result = at::zeros({2 * channels}, at::kDouble);
+  double* to = result.data_ptr<double>();
+  const double* part = parts.data();
+  for (std::int64_t i = 0; i < 2 * pieces * together; ++i, part += channels)
+    for (std::int64_t c = 0; c < channels; ++c) to[i / together % 2 * channels + c] += part[c];
+  return result;
 }
 
 // For each channel the sum of x, then that of x * y; in double.
@@ -157,7 +164,7 @@ at::Tensor sums_of(const at::Tensor& x, const at::Tensor& y) {
     return at::cat({a.sum(all_but_channels(x)), (a * b).sum(all_but_channels(x))}).to(at::kCPU);
   }
   if (x.scalar_type() == at::kBFloat16) return low_sums_of(x, y);
-  at::Tensor parts = at::zeros({64, 2 * channels}, at::kDouble);
+  at::Tensor parts = at::zeros({kPieces, 2 * channels}, at::kDouble);
   double* to = parts.data_ptr<double>();
   const float *from_x = x.const_data_ptr<float>(), *from_y = y.const_data_ptr<float>();
   const std::int64_t pieces = for_pieces(x, [&](std::int64_t first, std::int64_t rows, std::int64_t i) {
@@ -244,54 +251,78 @@ void add_up(at::Tensor& numbers, Comm* comm) {
         std::span<double>(numbers.data_ptr<double>(), static_cast<std::size_t>(numbers.numel())));
 }
 
+// Numbers of channels. There are few of them, and operations of libtorch on them would take longer than those
+// on the pictures of small networks.
+using Numbers = std::vector<double>;
+
+Numbers numbers_of(const at::Tensor& tensor) {
+  const at::Tensor numbers = tensor.detach().to(at::kCPU, at::kDouble).contiguous();
+  const double* first = numbers.const_data_ptr<double>();
+  return {first, first + numbers.numel()};
+}
+
+at::Tensor tensor_of(const Numbers& numbers, const at::TensorOptions& options) {
+  at::Tensor tensor = at::empty({std::ssize(numbers)}, at::kDouble);
+  std::ranges::copy(numbers, tensor.data_ptr<double>());
+  return tensor.to(options);
+}
+
 struct BatchNorm : torch::autograd::Function<BatchNorm> {
   static at::Tensor forward(AutogradContext* context, const at::Tensor& x, const at::Tensor& scale,
                             const at::Tensor& bias, at::Tensor running_mean, at::Tensor running_variance,
                             double momentum, double epsilon, std::int64_t comm_address) {
     auto* comm = reinterpret_cast<Comm*>(comm_address);
-    const std::int64_t channels = x.size(1);
-    const auto here = static_cast<double>(x.numel() / channels);
+    const auto channels = static_cast<std::size_t>(x.size(1));
+    const auto here = static_cast<double>(x.numel() / x.size(1));
     at::Tensor sums = at::cat({sums_of(x, x), at::full({1}, here, at::kDouble)});
     add_up(sums, comm);
-    const double count = sums[2 * channels].item<double>();
-    const at::Tensor mean = sums.slice(0, 0, channels) / count;
-    const at::Tensor variance = at::clamp_min(sums.slice(0, channels, 2 * channels) / count - mean * mean, 0);
-    running_mean.lerp_(mean.to(running_mean.options()), momentum);
-    running_variance.lerp_((variance * (count / std::max(count - 1, 1.0))).to(running_variance.options()),
-                           momentum);
-
-    const at::Tensor inverse = at::rsqrt(variance + epsilon);
-    const at::Tensor a = scale.to(mean.options()) * inverse, b = bias.to(mean.options()) - mean * a;
-    context->save_for_backward({x, scale, mean, inverse});
+    const double *sum = sums.const_data_ptr<double>(), *squares = sum + channels, count = squares[channels];
+    const Numbers factors = numbers_of(scale), offsets = numbers_of(bias);
+    Numbers mean(channels), inverse(channels), unbiased(channels), a(channels), b(channels);
+    for (std::size_t c = 0; c < channels; ++c) {
+      mean[c] = sum[c] / count;
+      const double square = squares[c] / count - mean[c] * mean[c];
+      const double variance = square < 0 ? 0 : square;  // and NaN stays NaN
+      unbiased[c] = variance * (count / std::max(count - 1, 1.0));
+      inverse[c] = 1 / std::sqrt(variance + epsilon);
+      a[c] = factors[c] * inverse[c];
+      b[c] = offsets[c] - mean[c] * a[c];
+    }
+    running_mean.lerp_(tensor_of(mean, running_mean.options()), momentum);
+    running_variance.lerp_(tensor_of(unbiased, running_variance.options()), momentum);
+    context->save_for_backward({x, scale, tensor_of(mean, at::kDouble), tensor_of(inverse, at::kDouble)});
     context->saved_data["comm"] = comm_address;
     context->saved_data["count"] = count;
-    return scaled(x, a.to(scale.options()), b.to(scale.options()));
+    const at::TensorOptions floats = scale.options().requires_grad(false);
+    return scaled(x, tensor_of(a, floats), tensor_of(b, floats));
   }
 
   static variable_list backward(AutogradContext* context, variable_list gradients) {
     auto* comm = reinterpret_cast<Comm*>(context->saved_data["comm"].toInt());
     const double count = context->saved_data["count"].toDouble();
     const variable_list saved = context->get_saved_variables();
-    const at::Tensor &x = saved[0], &scale = saved[1], &mean = saved[2], &inverse = saved[3];
+    const at::Tensor &x = saved[0], &scale = saved[1];
+    const double *mean = saved[2].const_data_ptr<double>(), *inverse = saved[3].const_data_ptr<double>();
     const at::Tensor gradient =
         x.dim() == 4 ? gradients[0].contiguous(x.suggest_memory_format()) : gradients[0].contiguous();
-    const std::int64_t channels = x.size(1);
+    const auto channels = static_cast<std::size_t>(x.size(1));
     at::Tensor sums = sums_of(gradient, x);
-    const auto centred = [&](const at::Tensor& s) {  // the sums of gradient * (x - mean)
-      return s.slice(0, channels) - mean * s.slice(0, 0, channels);
-    };
-    const at::Tensor scale_gradient = centred(sums) * inverse,
-                     bias_gradient = sums.slice(0, 0, channels).clone();
+    const double *sum = sums.const_data_ptr<double>(), *products = sum + channels;
+    const Numbers factors = numbers_of(scale);
+    Numbers scale_gradient(channels), bias_gradient(sum, products), a(channels), b(channels), z(channels);
+    const auto centred = [&](std::size_t c) { return products[c] - mean[c] * sum[c]; };  // of x - its mean
+    for (std::size_t c = 0; c < channels; ++c) scale_gradient[c] = centred(c) * inverse[c];
     add_up(sums, comm);
-    sums /= count;
     // The gradient of x is a * gradient + b * x + z.
-    const at::Tensor a = scale.to(mean.options()) * inverse;
-    const at::Tensor b = -a * inverse * inverse * centred(sums);
-    const at::Tensor z = -a * sums.slice(0, 0, channels) - b * mean;
-    const at::TensorOptions floats = scale.options();
-    return {combined(gradient, x, a.to(floats), b.to(floats), z.to(floats)),
-            scale_gradient.to(floats),
-            bias_gradient.to(floats),
+    for (std::size_t c = 0; c < channels; ++c) {
+      a[c] = factors[c] * inverse[c];
+      b[c] = -a[c] * inverse[c] * inverse[c] * (centred(c) / count);
+      z[c] = -a[c] * (sum[c] / count) - b[c] * mean[c];
+    }
+    const at::TensorOptions floats = scale.options().requires_grad(false);
+    return {combined(gradient, x, tensor_of(a, floats), tensor_of(b, floats), tensor_of(z, floats)),
+            tensor_of(scale_gradient, floats),
+            tensor_of(bias_gradient, floats),
             {},
             {},
             {},

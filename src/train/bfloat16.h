@@ -11,8 +11,12 @@ namespace octet::train {
 
 using BFloat16 = c10::BFloat16;
 
-inline float widened(float x) { return x; }
-inline float widened(BFloat16 x) { return std::bit_cast<float>(static_cast<std::uint32_t>(x.x) << 16); }
+inline float widened(float x) {
+  return x;
+}
+inline float widened(BFloat16 x) {
+  return std::bit_cast<float>(static_cast<std::uint32_t>(x.x) << 16);
+}
 
 // The nearest, half to even. NaN stays one: its low bits alone could carry over into infinity.
 template <class T>

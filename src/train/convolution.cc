@@ -73,8 +73,8 @@ __attribute__((target_clones("avx512f", "avx2", "default"))) void add_tap(const 
   }
 }
 
-// The same of bfloat16. What is left of the channels behind whole vectors is the end of one more, of which the
-// rest is computed again.
+// The same of bfloat16. What is left of the channels behind whole vectors is the end of one more, of which
+// the rest is computed again.
 __attribute__((target_clones("avx512f", "avx2", "default"))) void add_tap(const BFloat16* gradient,
                                                                           const BFloat16* x, float* sums,
                                                                           std::int64_t count,
@@ -150,8 +150,8 @@ struct Tap {
   const float* weight;
 };
 
-__attribute__((target_clones("avx512f", "avx2", "default"))) void sum_taps(const Tap* taps, std::int64_t count,
-                                                                           BFloat16* out,
+__attribute__((target_clones("avx512f", "avx2", "default"))) void sum_taps(const Tap* taps,
+                                                                           std::int64_t count, BFloat16* out,
                                                                            std::int64_t channels) {
   if (channels < kLanes) {
     for (std::int64_t c = 0; c < channels; ++c) {
@@ -291,14 +291,15 @@ ConvGradients convolution_backward(const at::Tensor& gradient, const at::Tensor&
   const WeightGradient how = weight_gradient_for(x, weight, geometry);
   const bool needs_torch_x = needs_x && !has_own_input_gradient(x, weight, geometry),
              needs_torch_weight = how == WeightGradient::kTorch,
-             needs_torch_bias = has_bias && needs_torch_weight;  // it comes with the weights, or costs as much
+             needs_torch_bias =
+                 has_bias && needs_torch_weight;  // it comes with the weights, or costs as much
   const auto& [stride, padding, dilation, groups] = geometry;
   at::Tensor gx, gw, gb;
   if (needs_torch_x || needs_torch_weight)
     std::tie(gx, gw, gb) = at::convolution_backward(
         gradient, x, weight,
-        needs_torch_bias ? at::OptionalIntArrayRef(weight.size(0)) : at::OptionalIntArrayRef(), stride, padding,
-        dilation, false, {0, 0}, groups, {needs_torch_x, needs_torch_weight, needs_torch_bias});
+        needs_torch_bias ? at::OptionalIntArrayRef(weight.size(0)) : at::OptionalIntArrayRef(), stride,
+        padding, dilation, false, {0, 0}, groups, {needs_torch_x, needs_torch_weight, needs_torch_bias});
   const bool is_low = x.scalar_type() == at::kBFloat16;
   if (needs_x && !needs_torch_x) gx = depthwise_input_gradient(gradient, x, weight, geometry);
   if (how == WeightGradient::kDepthwise)

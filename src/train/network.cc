@@ -146,7 +146,8 @@ at::Tensor Network::batch_norm(const Call& call) {
   const int weight = weight_of_[static_cast<std::size_t>(call.node.inputs[1])];
   const bool is_frozen = weight >= 0 && parameters_[static_cast<std::size_t>(weight)].is_frozen;
   if (!training || freeze_statistics || is_frozen)
-    return at::batch_norm(call.x().to(at::kFloat), scale, bias, mean, variance, false, momentum, epsilon, true)
+    return at::batch_norm(call.x().to(at::kFloat), scale, bias, mean, variance, false, momentum, epsilon,
+                          true)
         .to(call.x().scalar_type());
   return train::batch_norm(call.x(), scale, bias, mean, variance, momentum, epsilon,
                            sync && sync->size() > 1 ? sync : nullptr);

@@ -22,7 +22,11 @@ struct Seen {
   const SegmentationLossOptions& options;
 
   std::int64_t classes() const { return logits.size(1); }
-  at::Tensor counted() const { return (labels != kIgnored).to(logits.scalar_type()); }
+  // Losses are float32 where the logits have 16 bits.
+  at::ScalarType type() const {
+    return logits.scalar_type() == at::kBFloat16 ? at::kFloat : logits.scalar_type();
+  }
+  at::Tensor counted() const { return (labels != kIgnored).to(type()); }
   // The labels as integers, 0 where they are ignored.
   at::Tensor known_labels() const {
     return at::where(labels != kIgnored, labels, at::zeros_like(labels)).to(at::kLong);
@@ -31,7 +35,9 @@ struct Seen {
   at::Tensor one_hot() const {
     return at::one_hot(known_labels(), classes()).permute({0, 3, 1, 2}).to(logits.scalar_type());
   }
-  at::Tensor class_weights() const { return at::tensor(spec.weight, at::kDouble).to(logits.options()); }
+  at::Tensor class_weights() const {
+    return at::tensor(spec.weight, at::kDouble).to(logits.device(), type());
+  }
 };
 
 at::Tensor cross_entropy(const Seen& seen) {
@@ -153,14 +159,15 @@ at::Tensor mixed(const Seen& seen) {
 struct Row {
   std::string_view type;
   at::Tensor (*compute)(const Seen& seen);
+  bool reads_bfloat16 = false;  // the others are given floats
 };
 constexpr Row kLosses[] = {
-    {"CrossEntropyLoss", cross_entropy},
-    {"OhemCrossEntropyLoss", ohem_cross_entropy},
+    {"CrossEntropyLoss", cross_entropy, true},
+    {"OhemCrossEntropyLoss", ohem_cross_entropy, true},
     {"DiceLoss", dice},
     {"LovaszSoftmaxLoss", lovasz_softmax},
     {"BCELoss", binary_cross_entropy},
-    {"MixedLoss", mixed},
+    {"MixedLoss", mixed, true},
 };
 
 const Row& row_of(const LossSpec& spec) {
@@ -198,7 +205,9 @@ void check_loss(const LossSpec& spec, std::int64_t classes) {
 
 at::Tensor segmentation_loss(const LossSpec& spec, const at::Tensor& logits, const at::Tensor& labels,
                              const SegmentationLossOptions& options) {
-  return row_of(spec).compute({spec, logits, labels, options});
+  const Row& row = row_of(spec);
+  const bool is_low = logits.scalar_type() == at::kBFloat16 && !row.reads_bfloat16;
+  return row.compute({spec, is_low ? logits.to(at::kFloat) : logits, labels, options});
 }
 
 }  // namespace octet::train

@@ -45,7 +45,12 @@ void Stepper::start_exchange() {
 
 std::vector<at::Tensor> Stepper::forward(const Tensor& pixels) {
   std::vector<at::Tensor> outputs = network_.forward({view_in_torch(pixels)}, outputs_);
-  for (at::Tensor& output : outputs) output = output.to(at::kFloat);
+  for (at::Tensor& output : outputs) {
+    // Logits of pixels are large, and their loss reads bfloat16 as it is.
+    const bool is_read =
+        task_.loss == Loss::kPixels && output.is_cpu() && output.scalar_type() == at::kBFloat16;
+    if (!is_read) output = output.to(at::kFloat);
+  }
   return outputs;
 }
 

@@ -35,5 +35,19 @@ TEST(BilinearTraining, EqualsLibtorchsInAllMemoryOrders) {
       }
 }
 
+TEST(BilinearTraining, OfBfloat16IsThatOfTheSameFloatsRounded) {
+  for (const std::int64_t channels : {3, 40}) {
+    const at::Tensor low = at::randn({2, channels, 5, 7}).to(at::kBFloat16).set_requires_grad(true),
+                     x = low.detach().to(at::kFloat).set_requires_grad(true);
+    const ref::ResizePlan plan{true, points(5, 20), points(7, 31)};
+    const at::Tensor y = bilinear(x, plan), low_y = bilinear(low, plan);
+    EXPECT_TRUE(at::equal(low_y, y.to(at::kBFloat16)));
+    const at::Tensor factors = at::randn(y.sizes()).to(at::kBFloat16);
+    y.backward(factors.to(at::kFloat));
+    low_y.backward(factors);
+    EXPECT_TRUE(at::equal(low.grad(), x.grad().to(at::kBFloat16)));
+  }
+}
+
 }  // namespace
 }  // namespace octet::train

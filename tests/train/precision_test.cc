@@ -6,6 +6,7 @@
 #include <cstring>
 #include <limits>
 
+#include "train/batch_norm.h"
 #include "train/convert.h"
 #include "train/device.h"
 #include "train/network.h"
@@ -130,6 +131,70 @@ TEST(TrainPrecision, RealBfloat16IsWhatRoundingImitates) {
       EXPECT_LT(relative_error(real[i], expected[i]), 0.03) << i;
     }
   }
+}
+
+// What is between convolutions is not widened and narrowed again.
+TEST(TrainPrecision, NumbersStayInBfloat16FromOneConvolutionToTheNext) {
+  Network network(small_network(), at::kCPU);
+  network.training = true;
+  std::vector<ValueId> wanted;
+  std::vector<std::string> ops;
+  for (const Node& node : network.graph().nodes) {
+    wanted.push_back(node.outputs[0]);
+    ops.push_back(node.op);
+  }
+  const at::Tensor x = to_torch(random_floats({8, 3, 12, 12}, 3));
+  for (const bool rounded : {false, true}) {
+    network.precision = {.level = Amp::kO1, .dtype = at::kBFloat16, .rounded = rounded};
+    const std::vector<at::Tensor> values = network.forward({x}, wanted);
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      const bool is_low = !rounded && ops[i] != "reduce_mean";
+      EXPECT_EQ(values[i].scalar_type(), is_low ? at::kBFloat16 : at::kFloat) << i << " " << ops[i];
+    }
+  }
+}
+
+TEST(TrainPrecision, BatchNormsOfBfloat16AreThoseOfTheSameFloats) {
+  for (const std::int64_t channels : {1, 3, 8, 16, 24, 40, 100})
+    for (const std::int64_t size : {1, 5, 30})
+      for (const bool is_last : {true, false}) {
+        SCOPED_TRACE(fmt::format("{} channels, {} x {}, {}", channels, size, size, is_last));
+        const auto order = is_last ? at::MemoryFormat::ChannelsLast : at::MemoryFormat::Contiguous;
+        at::Tensor mean[2], variance[2], y[2];
+        std::vector<at::Tensor> gradients[2];
+        for (const bool is_low : {false, true}) {
+          const auto type = is_low ? at::kBFloat16 : at::kFloat;
+          const at::Tensor x = to_torch(random_floats({3, channels, size, size}, 1, -1, 3))
+                                   .to(at::kBFloat16)
+                                   .to(type)
+                                   .contiguous(order)
+                                   .set_requires_grad(true);
+          const at::Tensor scale = to_torch(random_floats({channels}, 2, 0.5f, 1.5f)).set_requires_grad(true),
+                           bias = to_torch(random_floats({channels}, 3)).set_requires_grad(true);
+          mean[is_low] = at::zeros({channels});
+          variance[is_low] = at::ones({channels});
+          y[is_low] = batch_norm(x, scale, bias, mean[is_low], variance[is_low], 0.1, 1e-5, nullptr);
+          EXPECT_EQ(y[is_low].scalar_type(), type);
+          y[is_low].backward(to_torch(random_floats(x.sizes().vec(), 5)).to(at::kBFloat16).to(type));
+          gradients[is_low] = {x.grad(), scale.grad(), bias.grad()};
+        }
+        EXPECT_LT((mean[1] - mean[0]).abs().max().item<double>(), 1e-6);
+        EXPECT_LT((variance[1] - variance[0]).abs().max().item<double>(), 1e-5);
+        constexpr double kHalfStep = 1.0 / 256;  // of bfloat16
+        EXPECT_TRUE(at::allclose(y[1].to(at::kFloat), y[0], kHalfStep * 1.01, 1e-4));
+        EXPECT_TRUE(at::allclose(gradients[1][0].to(at::kFloat), gradients[0][0], kHalfStep * 1.01, 1e-4));
+        for (const int i : {1, 2})
+          EXPECT_TRUE(at::allclose(gradients[1][i], gradients[0][i], 1e-5, 1e-4)) << i;
+      }
+}
+
+TEST(TrainPrecision, ABatchNormOfBfloat16KeepsWhatIsNoNumber) {
+  at::Tensor x = at::ones({2, 20, 4, 4}).contiguous(at::MemoryFormat::ChannelsLast);
+  x[1][3][2][1] = std::numeric_limits<float>::quiet_NaN();
+  const at::Tensor y = batch_norm(x.to(at::kBFloat16), at::ones({20}), at::zeros({20}), at::zeros({20}),
+                                  at::ones({20}), 0.1, 1e-5, nullptr);
+  EXPECT_TRUE(at::isnan(y.select(1, 3)).all().item<bool>());
+  EXPECT_FALSE(at::isnan(y.select(1, 4)).any().item<bool>());
 }
 
 TEST(TrainPrecision, PaddedPoolsWorkInSixteenBits) {

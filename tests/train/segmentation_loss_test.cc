@@ -132,6 +132,21 @@ TEST_F(SegmentationLossTest, PixelsEqualLibtorchs) {
   }
 }
 
+TEST_F(SegmentationLossTest, OfBfloat16IsThatOfTheSameFloats) {
+  for (const LossSpec& spec : all_losses())
+    for (const at::MemoryFormat order : {at::MemoryFormat::Contiguous, at::MemoryFormat::ChannelsLast}) {
+      const at::Tensor low = logits.to(at::kBFloat16).clone(order).set_requires_grad(true),
+                       x = low.detach().to(at::kFloat).set_requires_grad(true);
+      const at::Tensor value = segmentation_loss(spec, low, labels),
+                       expected = segmentation_loss(spec, x, labels);
+      EXPECT_EQ(value.scalar_type(), at::kFloat) << spec.type;
+      EXPECT_EQ(value.item<float>(), expected.item<float>()) << spec.type;
+      value.backward();
+      expected.backward();
+      EXPECT_TRUE(at::allclose(low.grad().to(at::kFloat), x.grad(), 1.0 / 256, 1e-6)) << spec.type;
+    }
+}
+
 TEST_F(SegmentationLossTest, NothingButIgnoredPixels) {
   labels.fill_(255);
   for (const LossSpec& spec : all_losses()) {
