@@ -177,7 +177,7 @@ template <bool kWhole, class Use>
 [[gnu::always_inline]] inline void with_put(const Int8Channels& channels, const Int8Target& target,
                                             const Use& use) {
   if (const ByteClamp clamp(target); clamp.possible && !target.residual_integers)
-    with_clamp(clamp, [&](auto clamped) {
+    with_clamp<true>(clamp, *target.epilogue, [&](auto clamped) {
       use(PutBytes<kWhole, decltype(clamped)>(clamped, clamp.low, channels, target));
     });
   else
@@ -188,7 +188,7 @@ template <class Way>
 void run(const Int8Plane& given, const Int8Channels& channels, const Int8Target& target) {
   const Int8Plane plane = given;  // copies, which no store of a result can change
   const Way sums_of(plane, channels);
-  with_put<false>(channels, target, [&](auto put) {
+  with_put<false>(channels, target, [&](auto&& put) {
     for (std::int64_t y = 0; y < plane.rows; ++y) {
       const std::int8_t* p = plane.data + y * plane.row;
       for (std::int64_t x = 0; x < plane.columns; ++x, p += plane.step) put(sums_of(p));

@@ -6,11 +6,12 @@
 namespace octet::simd::OCTET_SIMD {
 namespace {
 
-// The most frequent epilogue, in the fewest instructions: an int8 output, integers or nothing to be added,
-// and no activation function but a clamp. As the quantizer is monotone, the bounds of the clamp are quantized
-// once and the values are clamped behind it.
+// The most frequent epilogues, in the fewest instructions: an int8 output, integers or nothing to be added,
+// and no activation function but a clamp or hard_swish. As the quantizer is monotone, the bounds of a clamp
+// are quantized once and the values are clamped behind it.
 struct ByteClamp {
   bool possible = false;       // to do this epilogue so
+  bool hard_swish = false;     // which comes first; else the epilogue's function is part of the clamp
   float factor = 0, high = 0;  // what is multiplied with or divided by, and the upper bound then
   std::int8_t low = 0;
   bool by_step = false;
@@ -20,8 +21,9 @@ struct ByteClamp {
     const Epilogue& epilogue = *target.epilogue;
     const Quantizer& q = epilogue.quantizer;
     bool clamps = epilogue.form == Epilogue::Form::kClamp;
+    hard_swish = epilogue.form == Epilogue::Form::kHardSwish;
     possible = target.integers && !target.floats && !target.residual && !q.away &&
-               (clamps || epilogue.form == Epilogue::Form::kNone);
+               (clamps || (hard_swish && !q.by_step) || epilogue.form == Epilogue::Form::kNone);
     if (!possible) return;
     by_step = q.by_step;
     factor = by_step ? q.step : q.multiplier;
@@ -58,6 +60,15 @@ struct ClampedInts {
   Floats multiplier, high, low;
 };
 
+// The same behind hard_swish.
+struct HardSwishInts {
+  HardSwishInts(const ByteClamp& clamp, const Epilogue& epilogue)
+      : activation(epilogue.args), clamped(clamp) {}
+  Ints operator()(Floats x) const { return clamped(activation(x)); }
+  HardSwish activation;
+  ClampedInts clamped;
+};
+
 // The same by a step.
 struct SteppedInts {
   explicit SteppedInts(const ByteClamp& clamp)
@@ -70,11 +81,13 @@ struct SteppedInts {
   Ints zero;
 };
 
-// Calls use(function), where function is one of them.
-template <class Use>
-inline void with_clamp(const ByteClamp& clamp, const Use& use) {
-  if (clamp.by_step)
-    use(SteppedInts(clamp));
+// Calls use(function), where function is one of them; kSteps: of all three.
+template <bool kSteps, class Use>
+inline void with_clamp(const ByteClamp& clamp, const Epilogue& epilogue, const Use& use) {
+  if constexpr (kSteps)
+    if (clamp.by_step) return use(SteppedInts(clamp));
+  if (clamp.hard_swish)
+    use(HardSwishInts(clamp, epilogue));
   else
     use(ClampedInts(clamp));
 }
@@ -123,7 +136,7 @@ template <int kVectors>
   const std::int8_t* residual_integers = target.residual_integers;
   const Floats step = all(target.residual_step);
   if (clamp.possible && !residual_integers)
-    return with_clamp(clamp, [&](auto clamped) {
+    return with_clamp<true>(clamp, *target.epilogue, [&](auto clamped) {
       finish_rows<kVectors>(sums, width, rows, multipliers, biases, to, stride, clamp.low,
                             [=](Floats x, std::int64_t) { return clamped(x); });
     });
