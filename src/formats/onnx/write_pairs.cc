@@ -24,11 +24,15 @@ struct Wanted {
 
 std::optional<Wanted> wanted_of(const Writer& w, ValueId id, int depth);
 
-std::optional<Wanted> range_of(const Quantization& how, bool positive) {
+// `least` is what the integers must represent at least; octet's own are symmetric.
+std::optional<Wanted> range_of(const Quantization& how, double least) {
   if (!how.is_per_tensor() || !(how.step() > 0) || how.bits > 8) return std::nullopt;
   const double step = how.step(), low = (how.qmin() - how.zero_point()) * step,
                high = (how.qmax() - how.zero_point()) * step;
-  if (how.unit == ScaleUnit::kAbsMax && positive) return Wanted{0, high, step};
+  if (can_be_shifted(how) && gained_range(how, least) > -1) {
+    const double share = gained_range(how, least);
+    return Wanted{share * high, high, step * 127.0 / 255.0 * (1 - share)};
+  }
   return Wanted{low, high, step};
 }
 
@@ -61,7 +65,7 @@ std::optional<Wanted> all_of(const ActivationFunction& function, const Activatio
 std::optional<Wanted> wanted_by(const Writer& w, const Node& reader, ValueId id, int depth) {
   if (reader.op == "quantize") {
     const std::optional<Quantization> how = quantization_of(w.graph(), reader);
-    return how ? range_of(*how, is_never_negative(w, id)) : std::nullopt;
+    return how ? range_of(*how, w.least(reader.outputs[0])) : std::nullopt;
   }
   if (reader.outputs.empty() || reader.outputs[0] == kNoValue) return std::nullopt;
   if (const ActivationFunction* function = find_activation(reader.op)) {
@@ -75,7 +79,7 @@ std::optional<Wanted> wanted_by(const Writer& w, const Node& reader, ValueId id,
     if (!other || other->op != "dequantize") return std::nullopt;
     const std::optional<Quantization> how = quantization_of(w.graph(), *other);
     const std::optional<Wanted> sum = wanted_of(w, reader.outputs[0], depth + 1),
-                                added = how ? range_of(*how, false) : std::nullopt;
+                                added = how ? range_of(*how, w.least(other->inputs[0])) : std::nullopt;
     if (!sum || !added) return std::nullopt;
     return Wanted{sum->low - added->high, sum->high - added->low, sum->step};
   }
@@ -109,8 +113,10 @@ bool is_fused(const Writer& w, ValueId id) {
   const std::span<const Node* const> readers = w.readers(id);
   if (w.is_output(id) || readers.size() != 1 || readers[0]->op != "relu") return false;
   if (!is_quantized_next(w, readers[0]->outputs[0])) return false;
-  const std::optional<Quantization> how = quantization_of(w.graph(), *w.readers(readers[0]->outputs[0])[0]);
-  return how && (how->unit == ScaleUnit::kAbsMax || how->zero_point() == how->qmin());
+  const Node& quantize = *w.readers(readers[0]->outputs[0])[0];
+  const std::optional<Quantization> how = quantization_of(w.graph(), quantize);
+  if (!how) return false;
+  return can_be_shifted(*how) ? w.least(quantize.outputs[0]) >= 0 : how->zero_point() == how->qmin();
 }
 
 }  // namespace

@@ -2,7 +2,6 @@
 #include <cmath>
 
 #include "formats/onnx/writer.h"
-#include "graph/activation.h"
 #include "graph/quantization.h"
 
 // Quantize and dequantize nodes as QuantizeLinear and DequantizeLinear, in the form that the target turns
@@ -48,6 +47,15 @@ WrittenAttrs axis_attrs(const WrittenQuantization& how) {
   return how.axis < 0 ? WrittenAttrs() : WrittenAttrs{{"axis", how.axis}};
 }
 
+// From `low` times the largest number on: the 255 steps lie where numbers are.
+void write_shifted(Writer& w, const Quantization& how, double low) {
+  const double ratio = step_ratio(w, w.node(), how);
+  const int zero = static_cast<int>(std::nearbyint(-low * 127.0 / ratio));
+  const WrittenQuantization made = written(w, how, DType::kUInt8, ratio, zero);
+  w.integers(w.node().outputs[0]) = made;
+  w.emit_to("QuantizeLinear", {w.in(0), made.scale, made.zero_point}, {w.out()});
+}
+
 void write_quantize(Writer& w) {
   const Node& node = w.node();
   const Quantization how = *described(w);
@@ -56,20 +64,19 @@ void write_quantize(Writer& w) {
   if (how.unit == ScaleUnit::kAbsMax && how.bits != 8)
     fail("ONNX quantizes to 8 bits, this one to {}", how.bits);
   DType dtype = how.unit == ScaleUnit::kStep ? how.held_as : DType::kInt8;
-  double ratio = 1;
+  const double least = w.least(node.outputs[0]);
   // Behind a ReLU, 8 bits without a sign: ONNX Runtime takes the ReLU into the convolution only then.
-  if (how.unit == ScaleUnit::kAbsMax && w.target() != Target::kTensorRt && how.is_per_tensor() &&
-      is_never_negative(w, node.inputs[0])) {
+  if (can_be_shifted(how) && w.target() == Target::kCommon && w.least(node.inputs[0]) >= 0)
     dtype = DType::kUInt8;
-    if (w.target() == Target::kCpu) ratio = 127.0 / 255.0;
-  }
+  if (can_be_shifted(how) && w.target() == Target::kCpu && gained_range(how, least) > -1)
+    return write_shifted(w, how, gained_range(how, least));
   if (w.target() == Target::kTensorRt &&
       (dtype != DType::kInt8 || !std::ranges::all_of(how.zero_points, [](int z) { return z == 0; })))
     fail("TensorRT takes int8 with zero point 0, this one is {} with zero point {}", octet::name_of(dtype),
          how.zero_point());
   // The same integers, 128 more: ONNX Runtime takes int8 only where a single node reads them.
   const bool shifts = w.target() == Target::kCpu && dtype == DType::kInt8 && how.is_per_tensor();
-  const WrittenQuantization made = written(w, how, shifts ? DType::kUInt8 : dtype, ratio, shifts ? 128 : 0);
+  const WrittenQuantization made = written(w, how, shifts ? DType::kUInt8 : dtype, 1, shifts ? 128 : 0);
   w.integers(node.outputs[0]) = made;
   w.emit_to("QuantizeLinear", {w.in(0), made.scale, made.zero_point}, {w.out()}, axis_attrs(made));
 }
@@ -130,30 +137,9 @@ void write_dequantize(Writer& w) {
 
 }  // namespace
 
-bool is_never_negative(const Writer& w, ValueId id, int depth) {
-  if (depth > 64 || w.graph().value(id).is_constant()) return false;
-  const Node* maker = w.maker(id);
-  if (!maker) return false;
-  const OpSpec& spec = spec_of(*maker);
-  if (const ActivationFunction* function = find_activation(maker->op))
-    if (function->least && function->least(activation_args(*function, *maker)) >= 0) return true;
-  if (spec.range == ValueRange::kNonNegative || maker->op == "softmax") return true;
-  if (maker->op == "clip" && maker->inputs.size() == 1) return attr<double>(*maker, "min") >= 0;
-  if (spec.range == ValueRange::kAny) return false;
-  bool all = true;
-  for (std::size_t i = 0; i < maker->inputs.size() && all; ++i) {
-    const std::string_view slot = slot_at(*maker, i);
-    if (maker->inputs[i] == kNoValue || (slot_name(slot) != "x" && slot_name(slot) != "y")) continue;
-    all = is_never_negative(w, maker->inputs[i], depth + 1);
-  }
-  return all;
-}
-
 // The bias in int32, in units of the sums: what older ONNX Runtimes need to compute with integers. Nothing
-// where one number would not fit: a channel with tiny weights has a large bias in its units, and a wrapped
-// one would be wrong.
+// where one number would not fit (guarded_weights sees to it where it can): a wrapped one would be wrong.
 std::string integer_bias(Writer& w) {
-  constexpr double kLargest = 1 << 30;  // leaves as much to the sum itself
   const ValueId bias = input_of(w.node(), "bias");
   if (w.target() != Target::kCpu || bias == kNoValue || !w.graph().value(bias).is_constant()) return "";
   const WrittenQuantization &x = w.integers(w.node().inputs[0]), &weight = w.integers(weights_of(w.node()));
@@ -166,7 +152,7 @@ std::string integer_bias(Writer& w) {
   for (std::size_t i = 0; float value : values.data<float>()) {
     const float scale = x.steps[0] * weight.steps[weight.steps.size() == 1 ? 0 : i++];
     const double integer = std::nearbyint(static_cast<double>(value) / static_cast<double>(scale));
-    if (!(scale > 0) || !(std::abs(integer) <= kLargest)) return "";
+    if (!(scale > 0) || !(std::abs(integer) <= kLargestBias)) return "";
     integers.push_back(static_cast<std::int32_t>(integer));
     scales.push_back(scale);
   }

@@ -79,6 +79,8 @@ Writer::Writer(const Graph& graph, std::int64_t opset, Target target)
     for (ValueId id : node.inputs)
       if (id != kNoValue) readers_[static_cast<std::size_t>(id)].push_back(&node);
   absorbed_ = absorbed_nodes(*this);
+  least_ = least_values(*this);
+  for (auto& [id, tensor] : guarded_weights(*this)) graph_.value(id).constant = std::move(tensor);
   // Users know these by their names, so they come first.
   for (const auto* list : {&graph_.inputs, &graph_.outputs})
     for (ValueId id : *list) name_of(id);

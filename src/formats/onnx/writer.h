@@ -13,6 +13,7 @@
 #include "formats/onnx/proto.h"
 #include "graph/graph.h"
 #include "graph/op_table.h"
+#include "graph/quantization.h"
 
 // A graph as ONNX nodes. A row of the export table writes one node of octet's as one or several of ONNX's.
 namespace octet::onnx {
@@ -82,6 +83,7 @@ class Writer {
   const Node* maker(ValueId id) const { return makers_[static_cast<std::size_t>(id)]; }  // null: none
   std::span<const Node* const> readers(ValueId id) const { return readers_[static_cast<std::size_t>(id)]; }
   bool is_output(ValueId id) const { return std::ranges::find(graph_.outputs, id) != graph_.outputs.end(); }
+  double least(ValueId id) const { return least_[static_cast<std::size_t>(id)]; }  // least_values
   WrittenQuantization& integers(ValueId id) { return integers_[static_cast<std::size_t>(id)]; }
   ElementType type_of(const std::string& constant) const;  // of one that `constant` made
   // The node that is written as a part of this one; null: none.
@@ -106,13 +108,26 @@ class Writer {
   std::vector<std::vector<const Node*>> readers_;  // one per value
   std::map<const Node*, const Node*> absorbed_;    // with the node that each is a part of
   std::vector<WrittenQuantization> integers_;      // one per value
+  std::vector<double> least_;                      // one per value
 };
 
 // Nodes that ONNX has inside of another, with that one.
 std::map<const Node*, const Node*> absorbed_nodes(const Writer& w);
 
-// Whether a value can't be negative, as far as the ops that make it tell.
-bool is_never_negative(const Writer& w, ValueId id, int depth = 0);
+// For each value, the least number that it can be; of integers that a quantize node makes, the least that
+// they must represent.
+std::vector<double> least_values(const Writer& w);
+// Whether a quantization of octet's may get a zero point in the file.
+bool can_be_shifted(const Quantization& how);
+// Where its integers then begin, as a part of the largest number: above -1 if that makes the step smaller.
+double gained_range(const Quantization& how, double least);
+// What the step of a quantize node is multiplied with in the file.
+double step_ratio(const Writer& w, const Node& quantize, const Quantization& how);
+
+// The largest integer that a bias may be, which leaves as much to the sum itself.
+constexpr double kLargestBias = 1 << 30;
+// Weights, and their steps, with which no bias is larger.
+std::vector<std::pair<ValueId, Tensor>> guarded_weights(const Writer& w);
 
 // The node of a convolution, and what its result needs for ONNX Runtime to compute it with integers.
 void emit_convolution(Writer& w, const std::string& type, std::vector<std::string> inputs,
