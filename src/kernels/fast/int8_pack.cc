@@ -20,6 +20,37 @@ std::vector<int> split_vectors(std::int64_t vectors) {
   return parts;
 }
 
+// Puts weights of bytes in the order of a left side, of which a segment is filled up to whole units: a unit's
+// 4 of a column, then those of the next column. Adds them to the sums of their columns.
+void put_bytes(const WeightColumns& weights, const LhsLayout& form, std::int64_t unit_bytes, std::int8_t* to,
+               std::int32_t* sums) {
+  constexpr std::int64_t kBlock = 16;  // columns: what is read and written of them stays in the cache
+  const std::int64_t block = weights.step == 1 ? weights.count : kBlock;
+  const auto put = [&](const std::int64_t* offsets, int size, std::int64_t column, std::int8_t* unit) {
+    std::int32_t sum = 0;
+    for (int i = 0; i < size; ++i) {
+      const std::int8_t weight = weights.bytes[offsets[i] + column * weights.step];
+      unit[4 * column + i] = weight;
+      sum += weight;
+    }
+    sums[column] += sum;
+  };
+  for (std::int64_t first = 0; first < weights.count; first += block) {
+    const std::int64_t end = std::min(first + block, weights.count);
+    const std::int64_t* offsets = form.offsets.data();
+    std::int8_t* unit = to;
+    for (std::int64_t s = 0; s < form.segments; ++s)
+      for (std::int64_t done = 0; done < form.length; done += 4, unit += unit_bytes) {
+        const auto size = static_cast<int>(std::min<std::int64_t>(4, form.length - done));
+        if (size == 4)  // a constant, which the compiler makes use of
+          for (std::int64_t c = first; c < end; ++c) put(offsets, 4, c, unit);
+        else
+          for (std::int64_t c = first; c < end; ++c) put(offsets, size, c, unit);
+        offsets += size;
+      }
+  }
+}
+
 // The weights of a panel in the order of its left side, a segment filled up with zeros to whole units. Where
 // products added in 16 bits could overflow, a part of their weights goes from `once` to `again`, and units
 // with such a part are multiplied a second time, with that part.
@@ -32,12 +63,17 @@ struct SplitWeights {
     is_wide = false;
     again.clear();
     once.assign(static_cast<std::size_t>(columns * segments * units * 4), 0);
+    sums.assign(static_cast<std::size_t>(columns), 0);
+    if (weights.bytes) return put_bytes(weights, form, 4 * columns, once.data(), sums.data());
+    for (std::int64_t c = 0; c < columns; ++c)
+      for (std::int64_t offset : form.offsets)
+        sums[static_cast<std::size_t>(c)] += weights.words[offset + c * weights.step];
     for (std::int64_t i = 0; i < segments * form.length; ++i) {
       std::int64_t unit = i / form.length * units + i % form.length / 4;
       const std::size_t to = index(0, unit) + static_cast<std::size_t>(i % form.length % 4);
       const std::int64_t from = form.offsets[static_cast<std::size_t>(i)];
       for (std::int64_t c = 0; c < columns; ++c)
-        put(to + static_cast<std::size_t>(4 * c), weights.at(from + c * weights.step));
+        put(to + static_cast<std::size_t>(4 * c), weights.words[from + c * weights.step]);
     }
   }
 
@@ -96,6 +132,7 @@ struct SplitWeights {
   std::int64_t units = 0, segments = 0, columns = 0;
   bool is_wide = false;                  // some weight does not fit into a byte
   std::vector<std::int8_t> once, again;  // [segment][unit][column][4]; nothing in `again` unless split
+  std::vector<std::int32_t> sums;        // of each column
 
  private:
   bool split_units(const PairLimits& limits, std::int64_t unit, std::int64_t count) {
@@ -109,6 +146,7 @@ struct SplitWeights {
     };
     // As few units as possible shall come again: the first one, if its weights are enough for all columns.
     overflows_.clear();
+    if (worst_excess(limits, unit, count) <= 0) return true;
     bool last_first = false;
     for (std::size_t pair = 0; pair < next; pair += 2)
       for (bool below : {false, true})
@@ -133,6 +171,25 @@ struct SplitWeights {
       if (excess > 0) return false;
     }
     return true;
+  }
+
+  // The largest of a pair, as below; without branches, since it is asked of every unit.
+  int worst_excess(const PairLimits& limits, std::int64_t unit, std::int64_t count) const {
+    const std::int8_t* first = &once[index(0, unit)];
+    const std::int8_t* second = count > 1 ? first + 4 * columns : nullptr;
+    int above = 0, below = 0;
+    const auto reach = [&](int weight, bool is_below) { return limits.reach(weight, is_below); };
+    for (std::int64_t pair = 0; pair < 4 * columns; pair += 2) {
+      int up = reach(first[pair], false) + reach(first[pair + 1], false);
+      int down = reach(first[pair], true) + reach(first[pair + 1], true);
+      if (second) {
+        up += reach(second[pair], false) + reach(second[pair + 1], false);
+        down += reach(second[pair], true) + reach(second[pair + 1], true);
+      }
+      above = std::max(above, up);
+      below = std::max(below, down);
+    }
+    return std::max(above - limits.most(false), below - limits.most(true));
   }
 
   struct Overflow {
@@ -205,42 +262,6 @@ std::int32_t pack_opposed(const std::int8_t* weights, std::int8_t* inversions, s
     for (int j : {i, i + 1}) sum += to[j] * (inversions[j] == kUp ? 128 : 127);
   }
   return sum;
-}
-
-// Puts weights into a panel as they are, which is what the dot product takes: a unit's 4 of a column, then
-// those of the next column. `sums` are the columns' sums, and 0 before.
-void put_bytes(const WeightColumns& weights, const LhsLayout& form, std::int64_t unit_bytes, std::int8_t* to,
-               std::int32_t* sums) {
-  constexpr std::int64_t kBlock = 16;  // columns: what is read and written of them stays in the cache
-  const std::int64_t block = weights.step == 1 ? weights.count : kBlock;
-  const auto put = [&](const std::int64_t* offsets, int size, std::int64_t column, std::int8_t* unit) {
-    std::int32_t sum = 0;
-    for (int i = 0; i < size; ++i) {
-      const std::int8_t weight = weights.bytes[offsets[i] + column * weights.step];
-      unit[4 * column + i] = weight;
-      sum += weight;
-    }
-    sums[column] += sum;
-  };
-  for (std::int64_t first = 0; first < weights.count; first += block) {
-    const std::int64_t end = std::min(first + block, weights.count);
-    const std::int64_t* offsets = form.offsets.data();
-    std::int8_t* unit = to;
-    for (std::int64_t s = 0; s < form.segments; ++s)
-      for (std::int64_t done = 0; done < form.length; done += 4, unit += unit_bytes) {
-        const auto size = static_cast<int>(std::min<std::int64_t>(4, form.length - done));
-        if (size == 4)  // a constant, which the compiler makes use of
-          for (std::int64_t c = first; c < end; ++c) put(offsets, 4, c, unit);
-        else
-          for (std::int64_t c = first; c < end; ++c) put(offsets, size, c, unit);
-        offsets += size;
-      }
-  }
-}
-
-void add_up(const WeightColumns& weights, const LhsLayout& form, std::int32_t* sums) {
-  for (std::int64_t c = 0; c < weights.count; ++c)
-    for (std::int64_t offset : form.offsets) sums[c] += weights.at(offset + c * weights.step);
 }
 
 }  // namespace
@@ -337,7 +358,7 @@ void pack_panels(const simd::Int8Features& features, const WeightColumns& weight
     auto multipliers = rescaling.multiplier.data<float>();
     std::int32_t shift = static_cast<std::uint8_t>(packed.panel.shift);
     if (is_split)
-      add_up(columns, form, sums);
+      std::ranges::copy(chosen.weights.sums, sums);
     else
       put_bytes(columns, form, unit_bytes, to, sums);
     for (std::int64_t c = 0; c < count; ++c) {

@@ -55,7 +55,6 @@ struct WeightColumns {
   std::int64_t step = 0;
   std::int64_t count = 0;
 
-  int at(std::int64_t i) const { return bytes ? bytes[i] : words[i]; }
   // `count` columns from element `begin` on.
   WeightColumns part(std::int64_t begin, std::int64_t of_step, std::int64_t of_count) const {
     return {bytes ? bytes + begin : nullptr, words ? words + begin : nullptr, of_step, of_count};
