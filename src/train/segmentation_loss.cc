@@ -167,7 +167,7 @@ constexpr Row kLosses[] = {
     {"DiceLoss", dice},
     {"LovaszSoftmaxLoss", lovasz_softmax},
     {"BCELoss", binary_cross_entropy},
-    {"MixedLoss", mixed, true},
+    {"MixedLoss", mixed},
 };
 
 const Row& row_of(const LossSpec& spec) {
