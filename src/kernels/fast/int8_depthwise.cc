@@ -1,6 +1,7 @@
 #include <cstring>
 
 #include "kernels/fast/int8_product.h"
+#include "kernels/fast/int8_quads.h"
 #include "kernels/simd/simd.h"
 
 // qconv2d with one input channel a group. Where a group has several output channels, its input channel is
@@ -16,7 +17,8 @@ struct PackedBlock {
 };
 
 struct PackedDepthwise : Prepared {
-  bool strips = false;      // for Int8Routines::depthwise_strip
+  std::shared_ptr<const Prepared> quads;  // or null, and the rest
+  bool strips = false;                    // for Int8Routines::depthwise_strip
   std::int64_t pixels = 1;  // that lie beside each other in the only block, where channels don't fill it
   std::vector<PackedBlock> blocks;
 };
@@ -122,6 +124,8 @@ bool fits(const PrepareArgs& args) {
 
 std::shared_ptr<const Prepared> prepare(const PrepareArgs& args) {
   auto packed = std::make_shared<PackedDepthwise>();
+  packed->quads = prepare_quads(args);
+  if (packed->quads) return packed;
   Tensor weight = args.constant("weight");
   const simd::Int8Routines& routines = args.simd->i8;
   std::int64_t channels = weight.dim(0), taps = weight.dim(2) * weight.dim(3);
@@ -428,8 +432,18 @@ class NarrowDepthwise {
   std::int64_t rows_;         // of outputs in a task
 };
 
-bool is_narrow(const KernelArgs& args) {
-  return static_cast<const PackedDepthwise&>(*args.prepared).pixels > 1;
+const PackedDepthwise& packed_of(const KernelArgs& args) {
+  return static_cast<const PackedDepthwise&>(*args.prepared);
+}
+
+void run_depthwise(const KernelArgs& args) {
+  if (packed_of(args).quads) return run_quads(args, *packed_of(args).quads);
+  packed_of(args).pixels > 1 ? NarrowDepthwise(args).run(args) : Depthwise(args).run(args);
+}
+
+std::size_t depthwise_scratch(const KernelArgs& args) {
+  if (packed_of(args).quads) return quads_scratch(args, *packed_of(args).quads);
+  return packed_of(args).pixels > 1 ? NarrowDepthwise(args).scratch(args) : Depthwise(args).scratch(args);
 }
 
 }  // namespace
@@ -438,16 +452,10 @@ Implementation int8_depthwise() {
   return {.op = "qconv2d",
           .name = "int8 depthwise",
           .layout = LayoutNeed::kChannelsLast,
-          .run =
-              [](const KernelArgs& args) {
-                is_narrow(args) ? NarrowDepthwise(args).run(args) : Depthwise(args).run(args);
-              },
+          .run = run_depthwise,
           .fits = fits,
           .prepare = prepare,
-          .scratch =
-              [](const KernelArgs& args) {
-                return is_narrow(args) ? NarrowDepthwise(args).scratch(args) : Depthwise(args).scratch(args);
-              },
+          .scratch = depthwise_scratch,
           .in_place = kResidual,
           .drops_constants = true};
 }

@@ -30,6 +30,8 @@ Int8Routines int8_routines() {
           .multiply = int8_multiply,
           .depthwise = int8_depthwise,
           .depthwise_strip = int8_depthwise_strip(),
+          .quads = int8_quads(),
+          .depthwise_quads = int8_depthwise_quads(),
           .winograd = int8_winograd(),
           .sum_place = int8_sum_place,
           .weight_place = int8_weight_place,

@@ -28,6 +28,7 @@ struct Int8Features {
   int bytes;     // channels in a block of a depthwise convolution
   bool unsigned_pairs;    // kPairs wants a left side of 0..255: `shift` is added to it first
   bool strips = false;    // depthwise_strip is there
+  bool quads = false;     // depthwise_quads is there
   bool winograd = false;  // winograd is there, and better than `multiply`
 };
 
@@ -108,6 +109,18 @@ struct Int8Strip {
   std::int64_t stride, columns;  // 1 or 2; of outputs
 };
 
+// Rows of outputs of a depthwise convolution with 5 x 5 taps. Four rows of the image lie together as a row of
+// quads: of each pixel a vector of `lanes` units, the bytes of four pixels above each other. Five rows reach
+// into two such rows, wherever the first of them is.
+struct Int8Quads {
+  const std::int8_t* data;     // the quads of the first taps
+  std::int64_t next;           // bytes from one row of quads to the next one
+  std::int64_t stride;         // 1 or 2
+  std::int64_t rows, columns;  // of outputs
+  std::int64_t row;            // bytes from the quads of a row of outputs to those of the next one
+  std::int64_t target_row;     // and from its outputs, in rows of the target
+};
+
 // A block of tiles of a 3x3 convolution by Winograd's F(4x4, 3x3) in 16 bits.
 struct Int8Winograd {
   WinogradTiles tiles;
@@ -146,6 +159,12 @@ struct Int8Routines {
   // Output x is row x of the target. The weights of the channels are [column of taps][sum_place][4]: the
   // three from above, and 0. Null: not on this instruction set.
   void (*depthwise_strip)(const Int8Strip& strip, const Int8Channels& channels, const Int8Target& target);
+  // Makes quads of the pixels of four rows, steps[r] bytes apart; `shift` is added to each byte.
+  void (*quads)(const std::int8_t* const (&rows)[4], const std::int64_t (&steps)[4], std::int64_t pixels,
+                std::int8_t shift, std::int8_t* to);
+  // The panel is one vector, and its weights are [column of taps][2 rows of quads][channel][4]. A left side
+  // has its shift already. Both are null, or none.
+  void (*depthwise_quads)(const Int8Quads& quads, const Int8Panel& panel, const Int8Target& target);
   Int8WinogradRoutines winograd;
   // Where a channel of a block lies among its sums and among the weights of a pair.
   std::int64_t (*sum_place)(std::int64_t channel);

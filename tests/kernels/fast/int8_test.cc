@@ -204,6 +204,79 @@ TEST(FastQConv2d, NeverSaturates) {
         }
 }
 
+// 5 x 5 taps: on some instruction sets dot products of four of them, which have epilogues of their own.
+TEST(FastQConv2d, DepthwiseOfFiveByFive) {
+  struct Case {
+    std::int64_t batch, channels, height, width;
+    Ints strides = {1, 1}, pads = {2, 2, 2, 2};
+  };
+  const std::vector<Case> cases = {
+      // vectors of channels that are filled, that overlap, and too few for one
+      {1, 16, 7, 7},
+      {2, 40, 14, 14},
+      {1, 39, 9, 8},
+      {1, 6, 9, 8},
+      // rows of every number of outputs beside whole tiles
+      {1, 17, 5, 9},
+      {1, 17, 6, 10},
+      {1, 17, 7, 11},
+      {1, 17, 8, 12},
+      {1, 17, 3, 13},
+      {1, 17, 1, 1},
+      // all ways to lie in a row of quads
+      {1, 24, 15, 15, {2, 2}},
+      {2, 33, 14, 9, {2, 2}, {1, 2, 1, 2}},
+      {1, 24, 14, 14, {2, 1}, {2, 1, 0, 3}},
+      {1, 24, 17, 14, {3, 2}, {0, 0, 1, 1}},
+      {1, 24, 20, 7, {4, 1}, {3, 3, 3, 3}},
+      // nothing but padding; many chunks
+      {1, 20, 2, 2, {2, 2}, {9, 9, 9, 9}},
+      {1, 24, 70, 90},
+  };
+  for (const Case& c : cases)
+    for (Range range : {kAll, kRelu})
+      for (std::int64_t zero : {0, -128, 5})
+        for (int size : zero == 0 ? std::vector<int>{30, 128} : std::vector<int>{128}) {
+          const Tensor x = in_range(random_int8s({c.batch, c.channels, c.height, c.width}, 1), range);
+          const Tensor w = weights({c.channels, 1, 5, 5}, 2, size), bias = random_floats({c.channels}, 4);
+          const Tensor multiplier = random_floats({c.channels}, 3, 1e-4f, 3e-4f);
+          const Tensor scale = Tensor::of<float>({1}, {2.5f});
+          const Tensor x_zero =
+              zero == 0 ? Tensor() : Tensor::of<std::int8_t>({1}, {static_cast<std::int8_t>(zero)});
+          Attrs attrs = {{"groups", c.channels}, {"strides", c.strides}, {"paddings", c.pads}};
+          if (zero == 0) with_range(attrs, range);
+          for (const char* activation : {"", "relu", "hard_swish", "swish"}) {
+            attrs["activation"] = std::string(activation);
+            for (int outputs : {1, 2}) {
+              expect_as_reference("qconv2d", "int8 depthwise",
+                                  {x, w, multiplier, bias, scale, Tensor(), x_zero}, attrs, {1, 2, 3, 4}, 0,
+                                  outputs);
+              if (HasFatalFailure()) return;
+            }
+            expect_as_reference("qconv2d", "int8 depthwise",
+                                {x, w, multiplier, Tensor(), Tensor(), Tensor(), x_zero}, attrs,
+                                {1, 2, 3, 4});
+            if (HasFatalFailure()) return;
+          }
+        }
+}
+
+// The same at the ends of their ranges, where 16 bits would not do.
+TEST(FastQConv2d, DepthwiseOfFiveByFiveNeverSaturates) {
+  for (Range range : {kAll, Range{-127, 127}, kRelu, kHardSwish, Range{-128, -100}})
+    for (int weight : {-128, 127, 64, -64, 63})
+      for (int x_value : {range.low, range.high}) {
+        const std::int64_t channels = 20;
+        Tensor x = random_int8s({1, channels, 7, 7}, 1), w = random_int8s({channels, 1, 5, 5}, 2);
+        std::ranges::fill(x.mutable_data<std::int8_t>(), static_cast<std::int8_t>(x_value));
+        std::ranges::fill(w.mutable_data<std::int8_t>(), static_cast<std::int8_t>(weight));
+        Attrs attrs = {{"groups", channels}};
+        with_range(attrs, range);
+        expect_as_reference("qconv2d", "int8 depthwise", {x, w, random_floats({channels}, 3)}, attrs, {1, 2});
+        if (HasFatalFailure()) return;
+      }
+}
+
 // Whether 3x3 layers run in Winograd's way, which is exact, too.
 bool has_winograd(const Isa& isa) {
   return isa.simd && isa.simd->i8.features.winograd;

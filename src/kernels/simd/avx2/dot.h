@@ -15,6 +15,10 @@ struct WinogradWords : WordVectors {
   static Ints add_pairs(Ints sum, Ints a, Ints b) { return dot_words(sum, a, b); }
 };
 
+struct QuadUnits : QuadVectors {
+  static Ints add(Ints sum, Ints a, Ints w) { return dot(sum, a, w); }
+};
+
 template <class Use>
 inline void with_kind(const Int8Panel&, const Use& use) {
   use.template operator()<Dot>();

@@ -30,6 +30,7 @@ constexpr Int8Features features_of_x86(bool has_dot, bool has_strips, bool has_w
           .bytes = 4 * kLanes,
           .unsigned_pairs = true,
           .strips = has_strips,
+          .quads = has_dot,
           .winograd = has_winograd};
 }
 

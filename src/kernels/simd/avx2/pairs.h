@@ -48,6 +48,7 @@ inline void with_kind(const Int8Panel& panel, const Use& use) {
 }
 
 using WinogradWords = WordVectors;
+struct QuadUnits;  // not here: they are for the 8-bit dot product
 
 constexpr Int8Features kFeatures = features_of_x86(false, false, true);
 

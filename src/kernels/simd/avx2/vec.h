@@ -254,5 +254,18 @@ struct WordVectors {
   static Ints times(Ints a, Ints b) { return _mm256_mullo_epi32(a, b); }  // of int32, modulo 2^32
 };
 
+// What a depthwise convolution of 5 x 5 taps wants of quads: kLanes units of four bytes.
+struct QuadVectors {
+  static Ints load(const std::int8_t* p) { return _mm256_loadu_si256(reinterpret_cast<const Ints*>(p)); }
+  static void store(std::int8_t* p, Ints v) { _mm256_storeu_si256(reinterpret_cast<Ints*>(p), v); }
+  // Of kLanes bytes from each of four rows, and `shift` added to them.
+  static Ints make(const std::int8_t* const (&rows)[4], std::int8_t shift) {
+    auto at = [&](int r) { return _mm_loadl_epi64(reinterpret_cast<const __m128i*>(rows[r])); };
+    const __m128i upper = _mm_unpacklo_epi8(at(0), at(1)), lower = _mm_unpacklo_epi8(at(2), at(3));
+    const Ints all = _mm256_set_m128i(_mm_unpackhi_epi16(upper, lower), _mm_unpacklo_epi16(upper, lower));
+    return _mm256_add_epi8(all, _mm256_set1_epi8(shift));
+  }
+};
+
 }  // namespace
 }  // namespace octet::simd::OCTET_SIMD

@@ -237,5 +237,21 @@ struct WordVectors {
   static Ints times(Ints a, Ints b) { return _mm512_mullo_epi32(a, b); }  // of int32, modulo 2^32
 };
 
+// What a depthwise convolution of 5 x 5 taps wants of quads: kLanes units of four bytes.
+struct QuadVectors {
+  static Ints load(const std::int8_t* p) { return _mm512_loadu_si512(p); }
+  static void store(std::int8_t* p, Ints v) { _mm512_storeu_si512(p, v); }
+  // Of kLanes bytes from each of four rows, and `shift` added to them.
+  static Ints make(const std::int8_t* const (&rows)[4], std::int8_t shift) {
+    auto at = [&](int r) { return _mm_loadu_si128(reinterpret_cast<const __m128i*>(rows[r])); };
+    Ints all = _mm512_inserti32x4(_mm512_castsi128_si512(at(0)), at(1), 1);
+    all = _mm512_inserti32x4(_mm512_inserti32x4(all, at(2), 2), at(3), 3);
+    const Ints order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+    const __m128i bytes = _mm_setr_epi8(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+    all = _mm512_shuffle_epi8(_mm512_permutexvar_epi32(order, all), _mm512_broadcast_i32x4(bytes));
+    return _mm512_add_epi8(all, _mm512_set1_epi8(shift));
+  }
+};
+
 }  // namespace
 }  // namespace octet::simd::OCTET_SIMD

@@ -36,6 +36,7 @@ constexpr Int8Features kFeatures = {.lanes = kLanes,
                                     .unsigned_pairs = false};
 
 struct WinogradWords;  // not here: no Winograd in integers
+struct QuadUnits;      // nor quads
 
 constexpr int kBlockBytes = 4 * kLanes;  // channels in a block of a depthwise convolution
 

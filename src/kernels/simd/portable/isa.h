@@ -43,6 +43,7 @@ constexpr Int8Features kFeatures = {.lanes = kLanes,
                                     .unsigned_pairs = false};
 
 struct WinogradWords;  // not here: no Winograd in integers
+struct QuadUnits;      // nor quads
 
 // Depthwise convolution: its partial sums are in 32 bits, too, and everything lies in the order of channels.
 constexpr int kBlockBytes = 4 * kLanes;  // channels in a block
