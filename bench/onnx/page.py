@@ -47,6 +47,12 @@ def runtimes_section(name, row):
     return "\n".join(lines)
 
 
+def speed_row(name, row):
+    if "failed" in row:
+        return [name, "", f"failed: {row['failed']}", "", "", "", "", ""]
+    return [name, row["shape"], *(f"{row[key]:.2f}" if key in row else "" for key in ("octet", "octet_int8", "ort", "openvino", "fp32_ratio", "int8_ratio"))]
+
+
 def main():
     parts = [f"# ONNX models in int8\n\nWritten by `make bench-onnx` from onnx-accuracy.json and onnx-runtimes.json. CPU: {peers.describe_cpu()}.\n",
              "## Models that others made\n\n`octet ptq` with default flags: how often int8 answers what fp32 answers. Text recognition and detection see lines "
@@ -54,6 +60,11 @@ def main():
              report.table(["", "of", "the same:", "goal:", "", "layers in float:", "MB, fp32 / int8:"],
                           [accuracy_row(name, row) for name, row in load("accuracy").items()])]
     parts += [runtimes_section(name, row) for name, row in load("runtimes").items()]
+    if speed := load("speed"):
+        parts.append("## Speed of these models\n\nMilliseconds on one thread, the least of runs that took turns (speed.py), and octet's time as a part of the "
+                     "faster peer's in fp32. Other work ran on the machine.\n\n" +
+                     report.table(["", "input", "octet fp32:", "octet int8:", "ONNX Runtime fp32:", "OpenVINO fp32:", "fp32 ratio:", "int8 ratio:"],
+                                  [speed_row(name, row) for name, row in speed.items()]))
     (RESULTS / "onnx.md").write_text("\n".join(parts).rstrip("\n") + "\n")
 
 
