@@ -224,6 +224,12 @@ TEST_F(Onnx, DeclaredShapesCanBeReplaced) {
                                 .model();
   const Graph graph = load_bytes(bytes, {.input_shapes = {{"x", {1, 3, 64, 48}}}});
   EXPECT_EQ(graph.value(graph.inputs[0]).shape, (Shape{1, 3, 64, 48}));
+  // So it is not the file as it was that is written.
+  save(graph, dir_ / "fixed.onnx");
+  const Graph fixed = load(dir_ / "fixed.onnx");
+  EXPECT_EQ(fixed.value(fixed.inputs[0]).shape, (Shape{1, 3, 64, 48}));
+  const Shape& written = fixed.value(fixed.outputs[0]).shape;  // its first dimension may be left open
+  EXPECT_EQ(Shape(written.begin() + 1, written.end()), (Shape{3, 64, 48}));
 }
 
 std::string model_with(const std::string& tensor) {
