@@ -7,7 +7,7 @@ BUILD = cmake --build -j $(JOBS) --preset
 CONFIGURE = cmake --preset release --log-level=WARNING -DOCTET_LIBTORCH=$$(tools/setup --libtorch)
 TEST_OPTIONS = -DOCTET_PYTHON=$$(tools/setup --python) -DOCTET_ONNX_PYTHON=$$(tools/setup --onnx-python) -DOCTET_FUZZ_BUILD=$(CURDIR)/build/fuzz
 
-.PHONY: help setup build cuda test test-tipc test-paddle3 onnx-conformance onnx-models quickstart quickstart-seg read-page bench bench-peers bench-accuracy bench-ocr bench-train bench-infer format lint sanitize asan tsan attack coverage neon fuzz install clean
+.PHONY: help setup build cuda test test-tipc test-paddle3 onnx-conformance onnx-models quickstart quickstart-seg read-page bench bench-peers bench-accuracy bench-ocr bench-onnx bench-train bench-infer format lint sanitize asan tsan attack coverage neon fuzz install clean
 
 help:
 	@sed -n 's/^## //p' $(MAKEFILE_LIST)
@@ -90,6 +90,11 @@ bench-accuracy:
 ## make bench-ocr   PP-OCRv4 in int8 against fp32 on rendered lines and pages: what it finds and reads, how fast; writes bench/results/ocr.md
 bench-ocr:
 	@bench/ocr/run $(OCR)
+
+## make bench-onnx  int8 of ONNX models that others made, and octet's int8 files in ONNX Runtime and OpenVINO; PICTURES=DIR as above;
+##                   writes bench/results/onnx.md
+bench-onnx:
+	@bench/onnx/run "$(PICTURES)" $(ONNX)
 
 ## make bench-train  how fast octet trains, beside PyTorch and Paddle; writes bench/results/train.md
 bench-train:

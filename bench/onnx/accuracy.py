@@ -66,7 +66,9 @@ def made_pictures(net, files, seed, count):
         text, picture = printer.line(height=net.size[0])
         if net.latin and not text.isascii():
             continue
-        result.append(picture.crop((0, 0, net.size[1], net.size[0])) if net.size[1] else picture)
+        if net.size[1]:
+            picture = picture.crop((0, 0, net.size[1], net.size[0]))
+        result.append(picture.transpose(Image.ROTATE_180) if net.turned and len(result) % 2 else picture)
     return result
 
 
@@ -153,10 +155,10 @@ def study(net, program, pictures, scratch, flags):
     if net.input:  # a file that declares another shape is written anew
         subprocess.run([program, "convert", "--model", model, "--input", net.input, "--output", scratch / "fixed.onnx"], check=True, stdout=subprocess.DEVNULL)
         model = scratch / "fixed.onnx"
-    if net.kind in ("lines", "pages"):
+    if net.kind in ("lines", "pages") or net.turned:
         fonts = rendered.fonts(environments.CACHE / "bench-fonts")
-        seeds = (1, 2) if net.kind == "lines" else (3, 4)
-        calibrate, evaluate = (made_pictures(net, fonts, seed, counts[net.kind]) for seed, counts in zip(seeds, (CALIBRATE, EVALUATE)))
+        seeds, kind = ((3, 4), "pages") if net.kind == "pages" else ((1, 2), "lines")
+        calibrate, evaluate = (made_pictures(net, fonts, seed, counts[kind]) for seed, counts in zip(seeds, (CALIBRATE, EVALUATE)))
     else:
         calibrate, evaluate = (found_pictures(net, pictures, which) for which in (False, True))
     save_batches(net, calibrate, scratch / "calibrate", 1)

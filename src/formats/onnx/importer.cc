@@ -267,6 +267,7 @@ void Importer::add_inputs(const GraphProto& graph, Scope& scope) {
     auto given = options_.input_shapes.find(std::string(input.name));
     if (given == options_.input_shapes.end() && graph_.inputs.empty()) given = options_.input_shapes.find("");
     if (given != options_.input_shapes.end()) {
+      source_.as_declared = source_.as_declared && graph_.value(id).shape == given->second;
       graph_.value(id).shape = given->second;
       known(id).has_rank = true;
     }

@@ -153,7 +153,8 @@ void add_model(AtomicFiles& files, const Graph& graph, const ModelPaths& paths, 
   const Target target = parse_target(options.target);
   if (options.opset != 0 && (options.opset < kOldestWritten || options.opset > kNewestWritten))
     fail("opset {}: octet writes {} to {}", options.opset, kOldestWritten, kNewestWritten);
-  if (source && (options.opset == 0 || options.opset == source->opset) && is_as_read(graph, source->as_read))
+  if (source && source->as_declared && (options.opset == 0 || options.opset == source->opset) &&
+      is_as_read(graph, source->as_read))
     return add_original(files, *source, paths.model);
   bool has_foreign = false;
   for (const Node& node : graph.nodes) has_foreign = has_foreign || node.op.starts_with("onnx:");

@@ -27,6 +27,7 @@ struct OnnxSource : Source {
   std::int64_t opset = 0;
   std::vector<ForeignNode> foreign;  // Node::source is an index into it
   Graph as_read;                     // without its source
+  bool as_declared = true;           // no input has another shape than the file says
 
   void release_memory() const override { tensors->drop_pages(); }
 };
