@@ -145,7 +145,8 @@ TEST(ShiftInputs, NotWhatSomeoneElseReadsNorInFrontOfPadding) {
 Graph behind_a_swish(std::int64_t classes = 600, bool activated = true) {
   Builder b;
   ValueId x = b.input("x", {kUnknown, 3, 8, 8});
-  if (activated) x = b.op("swish", {x});
+  const ValueId large = b.constant("large", Tensor::of<float>({1}, {8}));
+  if (activated) x = b.op("swish", {b.mul(x, large)});
   const ValueId flat = b.reshape(x, {-1, 192});
   return b.build({b.matmul(flat, b.constant("classes", ramp({192, classes}, 9)))});
 }
@@ -166,6 +167,7 @@ TEST(ShiftInputs, ByAnOpOfTheirOwnAreTakenBackToo) {
   const Graph before = behind_a_swish();
   Graph graph = before;
   Decisions decisions = decide(graph, true);
+  ASSERT_EQ(decisions.shifts.size(), 1u);
   decisions.points = {};
   const Graph floats = quantized_graph(graph, decisions);
   EXPECT_GT(sqnr(run_graph(before, {picture()})[0], run_graph(floats, {picture()})[0]), 100);
