@@ -40,7 +40,7 @@ struct QuantizeOptions {
   bool is_full_quantize = false;
   std::vector<std::string> skip_tensor_list = {};
   std::vector<std::string> keep_float = {};  // names or globs
-  double float_share = 0.02;       // of the multiplications, that auto may leave in float for accuracy's sake
+  double float_share = 0.1;        // of the multiplications, that auto may leave in float for accuracy's sake
   bool bias_correction = true;     // takes out what quantization adds to the mean of each channel
   bool weight_correction = false;  // PaddleSlim's bias correction, which changes the weights
   // "round"; "adaround": rounds weights so that the layer's output changes least; "auto": adaround if algo is

@@ -12,11 +12,13 @@ struct Choice {
   float threshold = 0;
 };
 
-// A tensor that a layer reads is made smaller by `centre`, so that [0, top] has all of the integers.
+// A tensor that a layer reads is made smaller by `centre`, so that what lies
+// between the least value, which is 0 or little less, and `top` has all of the integers.
 struct InputShift {
   float centre = 0, threshold = 0;  // threshold: of what is left
   double top = 0;
   std::vector<double> of_outputs;  // what makes up for it in the layer's bias
+  bool by_own_op = false;          // no ReLU in front takes the subtraction in
 };
 
 // All that makes an int8 model of a float graph, as far as it is decided; by the values of that graph.

@@ -188,10 +188,19 @@ class Ptq {
         graph, method_, thresholds, options_.bias_correction, result.seen, &decisions, pool_,
         [this](const std::string& name, std::int64_t done, std::int64_t total) { stage(name, done, total); });
     drop_noisy_points(graph, &decisions, result.seen.sample, pool_);
-    if (is_auto() && options_.deploy == "octet" && options_.float_share > 0)
-      leave_sensitive_layers(graph, &decisions, options_.float_share, result.seen.sample, pool_,
-                             progress_of("layers to leave in float"));
+    if (rounds_one_by_one()) leave_sensitive(result);
     return result;
+  }
+
+  // Layers that make up for the errors of those before them must know which ones have any.
+  bool rounds_one_by_one() const { return rounds_by_output() && options_.weight_bits < 8; }
+
+  void leave_sensitive(Attempt& of) {
+    if (!is_auto() || options_.deploy != "octet" || options_.float_share == 0) return;
+    leave_sensitive_layers(of.graph, &of.decisions, options_.float_share, of.seen.sample, pool_,
+                           progress_of("layers to leave in float"));
+    for (const Layer& layer : of.decisions.points.only_weights)
+      quantize_weights_of(layer, of.graph, of.decisions);
   }
 
   // Tries another equalization, and takes it if the outputs of what comes of it are nearer to the float ones.
@@ -213,6 +222,8 @@ class Ptq {
     if (options_.bias_correction && decisions.corrections.empty())
       decisions.corrections =
           find_corrections(best.graph, decisions, sample, pool_, progress_of("bias correction"));
+    // Of most layers rounding and correction leave so little of the error that other ones make most of it.
+    if (!rounds_one_by_one()) leave_sensitive(best);
     Graph quantized = quantized_graph(best.graph, decisions, options_.onnx_format);
     // They are not what has this name in the float model, so nobody should compare the two.
     for (ValueId id : best.scaled) quantized.value(id).name += ".equalized";

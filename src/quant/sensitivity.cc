@@ -11,7 +11,7 @@ namespace octet::quant {
 namespace {
 
 constexpr double kMinSqnr = 20;          // dB, of a tensor at an optional point
-constexpr std::int64_t kFew = 4;         // pictures that every layer is tried on alone
+constexpr std::int64_t kFew = 8;         // pictures that every layer is tried on alone
 constexpr double kMinErrorShare = 0.02;  // of the output's error, that a layer makes which stays in float,
 constexpr double kErrorPerWork = 5;      // and of which it makes so many times its share of the work
 
@@ -41,6 +41,9 @@ Graph from_layer_on(const Graph& graph, const Decisions& decisions, const Layer&
   alone.layers = {{0, layer.axis, true}};
   alone.inputs = {{0, 0}};
   insert_quantization(rest, alone, decisions.activations, decisions.weights);
+  const ValueId output = node_of(graph, layer).outputs[0];
+  if (auto numbers = decisions.corrections.find(output); numbers != decisions.corrections.end())
+    add_to_channels(rest, output, numbers->second, graph.value(output).shape.size() == 4 ? 1 : -1);
   infer_shapes(rest);
   return rest;
 }
@@ -86,6 +89,21 @@ std::vector<std::map<ValueId, Tensor>> float_tensors(const Graph& graph, const I
     for (ValueId id : wanted) tensors[id] = runner[id].clone();
   }
   return result;
+}
+
+// With its weights goes the correction: both were made for a quantized input.
+void leave_in_float(const Graph& graph, const Layer& left, Decisions* decisions) {
+  InsertionPoints& points = decisions->points;
+  const Node& node = node_of(graph, left);
+  const ValueId weight = weights_of(node);
+  points.inputs.erase({left.node, 0});
+  std::erase_if(points.layers, [&](const Layer& layer) { return layer.node == left.node; });
+  decisions->corrections.erase(node.outputs[0]);
+  if (std::ranges::any_of(points.layers, [&](const Layer& layer) {
+        return layer.weights && weights_of(node_of(graph, layer)) == weight;
+      }))
+    return;
+  decisions->weights.erase(weight);
 }
 
 std::map<ValueId, double> tensor_sqnr(const Graph& graph, const Decisions& decisions,
@@ -147,8 +165,7 @@ void leave_sensitive_layers(const Graph& graph, Decisions* decisions, double flo
     if (share.work > work || share.error < kErrorPerWork * share.work * error) continue;
     work -= share.work;
     error -= share.error;
-    points.inputs.erase({share.layer.node, 0});
-    std::erase_if(points.layers, [&](const Layer& layer) { return layer.node == share.layer.node; });
+    leave_in_float(graph, share.layer, decisions);
     if (share.weights <= weights)
       weights -= share.weights;
     else

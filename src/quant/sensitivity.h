@@ -20,7 +20,7 @@ std::vector<LayerShare> layer_shares(const Graph& graph, const Decisions& decisi
 
 // Takes layers out of the decisions that each make much of the output's error for their work, the worst
 // first, as long as they have no more than `float_share` of the model's multiplications. The weights of those
-// that have many stay integers. A few pictures of the sample tell.
+// that have many stay integers, which are to be made anew. A few pictures of the sample tell.
 void leave_sensitive_layers(const Graph& graph, Decisions* decisions, double float_share,
                             const CalibrationSample& sample, ThreadPool& pool, const Progressed& progress);
 

@@ -11,6 +11,12 @@ namespace octet::quant {
 
 namespace {
 
+constexpr double kLittle = 0.2;  // of the largest magnitude, that the negative numbers of a tensor may reach
+
+std::int64_t channel_axis(const Graph& graph, ValueId made) {
+  return graph.value(made).shape.size() == 4 ? 1 : -1;
+}
+
 bool is_relu(const Node& node) {
   return node.op == "relu" || (node.op == "relu6" && attr<float>(node, "threshold") > 0);
 }
@@ -38,6 +44,20 @@ bool can_shift(const Graph& graph, const Uses& uses, const Node& layer) {
          bias.constant.size() == graph.value(weight).shape[1];
 }
 
+// Whether the layer is a product whose input, made for it alone, is small beside its work, so that a
+// subtraction of its own costs next to nothing.
+bool has_small_input(const Graph& graph, const Uses& uses, const Node& layer) {
+  constexpr std::int64_t kManyOutputs = 512;  // multiplications for each number of the input
+  if (layer.op != "matmul" && layer.op != "matmul_flat") return false;
+  if (layer.op == "matmul" && (attr<bool>(layer, "transpose_x") || attr<bool>(layer, "transpose_y")))
+    return false;
+  const ValueId weight = weights_of(layer);
+  const Shape& shape = graph.value(weight).shape;
+  if (shape.size() != 2 || shape[1] < kManyOutputs || uses.consumers(weight).size() != 1) return false;
+  const int maker = only_maker(uses, layer.inputs[0]);
+  return maker >= 0 && graph.nodes[static_cast<std::size_t>(maker)].outputs.size() == 1;
+}
+
 // Where [0, high] has the least squared error; zeros have none.
 double best_top(const Histogram& histogram, double levels) {
   const auto bins = static_cast<int>(histogram.counts.size());
@@ -55,28 +75,29 @@ double best_top(const Histogram& histogram, double levels) {
   return best;
 }
 
-// What a shift of all inputs by `centre` is for each output.
-std::vector<double> shift_of_outputs(const Tensor& weight, float centre) {
-  std::vector<double> result(static_cast<std::size_t>(weight.dim(0)));
+// What a shift of all inputs by `centre` is for each output, which the weights have along `axis`.
+std::vector<double> shift_of_outputs(const Tensor& weight, std::int64_t axis, float centre) {
+  std::vector<double> result(static_cast<std::size_t>(weight.dim(static_cast<int>(axis))));
   const auto w = weight.data<float>();
-  const std::size_t inputs = w.size() / result.size();
-  for (std::size_t i = 0; i < w.size(); ++i)
-    result[i / inputs] += static_cast<double>(w[i]) * static_cast<double>(centre);
+  for_channels(weight.shape(), axis, [&](std::size_t c, std::size_t begin, std::size_t end) {
+    for (std::size_t i = begin; i < end; ++i)
+      result[c] += static_cast<double>(w[i]) * static_cast<double>(centre);
+  });
   return result;
 }
 
-void subtract_behind(Graph& graph, int activation, float centre) {
-  Node& node = graph.nodes[static_cast<std::size_t>(activation)];
+void subtract_behind(Graph& graph, int maker, float centre) {
+  Node& node = graph.nodes[static_cast<std::size_t>(maker)];
   const ValueId read = node.outputs[0];
   const std::string name = graph.value(read).name;
   const ValueId activated =
       graph.add_value(name + ".activated", DType::kFloat32, Shape(graph.value(read).shape));
   const ValueId constant = graph.add_constant(name + ".shift", Tensor::of<float>({1}, {-centre}));
   node.outputs[0] = activated;
-  graph.nodes.insert(graph.nodes.begin() + activation + 1, Node{.op = "add",
-                                                                .inputs = {activated, constant},
-                                                                .outputs = {read},
-                                                                .attrs = {{"axis", std::int64_t{-1}}}});
+  graph.nodes.insert(graph.nodes.begin() + maker + 1, Node{.op = "add",
+                                                           .inputs = {activated, constant},
+                                                           .outputs = {read},
+                                                           .attrs = {{"axis", std::int64_t{-1}}}});
 }
 
 }  // namespace
@@ -86,32 +107,42 @@ std::map<ValueId, InputShift> shift_inputs(Graph& graph, const InsertionPoints& 
                                            std::vector<ValueId>* changed) {
   struct Place {
     ValueId read, made;
+    std::int64_t axis;  // of the weights' outputs
+    bool by_own_op;
   };
   std::vector<Place> places;
   {
     const Uses uses(graph);
     for (const Layer& layer : points.layers) {
       const Node& node = node_of(graph, layer);
-      if (layer.weights && can_shift(graph, uses, node)) places.push_back({node.inputs[0], node.outputs[0]});
+      const bool by_relu = layer.weights && can_shift(graph, uses, node);
+      if (by_relu || (layer.weights && has_small_input(graph, uses, node)))
+        places.push_back({node.inputs[0], node.outputs[0], layer.axis, !by_relu});
     }
   }
   const int above = (1 << (bits - 1)) - 1, below = clips_symmetrically ? above : above + 1;
   std::map<ValueId, InputShift> shifts;
-  for (const auto& [read, made] : places) {
+  for (const auto& [read, made, axis, by_own_op] : places) {
     const auto seen = calibration.tensors.find(graph.value(read).name);
     if (seen == calibration.tensors.end() || seen->second.empty() || !(seen->second.abs_max > 0)) continue;
+    const double low =
+        std::min(0.0, static_cast<double>(seen->second.min));  // of a swish it is a little less
+    if (-low > kLittle * static_cast<double>(seen->second.abs_max)) continue;
     constexpr int kBins = 2048;
     const double top = best_top(
         seen->second.histogram.rebin(0, static_cast<double>(seen->second.abs_max), kBins), above + below);
     InputShift shift;
+    shift.by_own_op = by_own_op;
     shift.top = top;
-    shift.centre = static_cast<float>(top * below / (above + below));
-    shift.threshold = static_cast<float>(top * above / (above + below));
+    const double step = (top - low) / (above + below);
+    shift.centre = static_cast<float>(low + step * below);
+    shift.threshold = static_cast<float>(step * above);
     const Uses uses(graph);
     const Node& layer = graph.nodes[static_cast<std::size_t>(uses.producer(made))];
-    shift.of_outputs = shift_of_outputs(graph.value(weights_of(layer)).constant.aligned(), shift.centre);
+    shift.of_outputs =
+        shift_of_outputs(graph.value(weights_of(layer)).constant.aligned(), axis, shift.centre);
     subtract_behind(graph, uses.producer(read), shift.centre);
-    add_to_channels(graph, made, shift.of_outputs, 1);
+    add_to_channels(graph, made, shift.of_outputs, channel_axis(graph, made));
     changed->insert(changed->end(), {read, made});
     shifts.emplace(read, std::move(shift));
   }
@@ -128,6 +159,7 @@ void settle_shifts(Graph& graph, const std::map<ValueId, InputShift>& shifts) {
     const int subtraction = uses.producer(read);
     const ValueId activated = graph.nodes[static_cast<std::size_t>(subtraction)].inputs[0];
     Node& reader = graph.nodes[static_cast<std::size_t>(uses.consumers(read).front())];
+    if (shift.by_own_op && !is_product(reader)) continue;
     gone.insert(subtraction);
     if (is_product(reader)) {
       reader.inputs[0] = activated;
@@ -149,7 +181,8 @@ void settle_shifts(Graph& graph, const std::map<ValueId, InputShift>& shifts) {
   for (int i = 0; i < static_cast<int>(graph.nodes.size()); ++i)
     if (!gone.contains(i)) nodes.push_back(std::move(graph.nodes[static_cast<std::size_t>(i)]));
   graph.nodes = std::move(nodes);
-  for (const auto& [made, numbers] : taken_back) add_to_channels(graph, made, numbers, 1);
+  for (const auto& [made, numbers] : taken_back)
+    add_to_channels(graph, made, numbers, channel_axis(graph, made));
 }
 
 }  // namespace octet::quant

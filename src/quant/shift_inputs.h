@@ -10,8 +10,10 @@ namespace octet::quant {
 // quantization clips at the lowest integer: it computes z + (bias - c). (Where taps may lie on the padding,
 // zeros would have to be something else.) The range is the one with the least squared error of rounding and
 // clipping.
+// The input of a product with many outputs, such as a classifier, is so small beside its work that the
+// subtraction may cost an op of its own, behind whatever makes it, as long as it is hardly ever negative.
 //
-// Puts the subtractions into `graph`, behind the ReLUs; the tensors that layers read stay the same values.
+// Puts the subtractions into `graph`; the tensors that layers read stay the same values.
 // `clips_symmetrically`: the lowest integer is -qmax, as in Paddle's older generation of files, not -qmax
 // - 1. `changed` gets the tensors whose numbers are other ones now.
 std::map<ValueId, InputShift> shift_inputs(Graph& graph, const InsertionPoints& points,
@@ -19,7 +21,7 @@ std::map<ValueId, InputShift> shift_inputs(Graph& graph, const InsertionPoints& 
                                            std::vector<ValueId>* changed);
 
 // In a graph with quantization inserted: where a shifted tensor is quantized, its ReLU and the subtraction
-// go away; where its layer was left in float, the shift is taken back.
+// go away, unless that is an op of its own; where its layer was left in float, the shift is taken back.
 void settle_shifts(Graph& graph, const std::map<ValueId, InputShift>& shifts);
 
 }  // namespace octet::quant

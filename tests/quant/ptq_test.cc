@@ -439,7 +439,40 @@ TEST(Quantize, ACheapLayerThatMakesMostOfTheErrorStaysInFloat) {
   EXPECT_THAT(error_of([&] { quantized(graph, 1.5, "auto"); }), ::testing::StartsWith("float_share 1.5"));
 }
 
-// As above, but with many weights: they are integers in the file all the same.
+// Rounded to nearest, its weights shift everything, which is most of the error until the biases make up for
+// it.
+TEST(Quantize, ALayerWhoseErrorIsTakenOutByBiasesDoesNotStayInFloat) {
+  constexpr std::size_t kChannels = 16;
+  Builder b;
+  const ValueId x = b.input("x", {kUnknown, kChannels, 12, 12});
+  Tensor weight(DType::kFloat32, {kChannels, kChannels, 1, 1});
+  for (std::size_t i = 0; i < kChannels * kChannels; ++i)
+    weight.mutable_data<float>()[i] = i / kChannels == i % kChannels ? 127.0f : 1.45f;
+  const ValueId shifted = b.conv2d(x, b.constant("shifted", weight));
+  const ValueId wide = b.relu(b.conv2d(shifted, b.constant("wide", ramp({64, kChannels, 1, 1}, 3))));
+  Graph graph = b.build({b.conv2d(wide, b.constant("end", ramp({8, 64, 1, 1}, 5)))});
+  const Shape shape = {2, kChannels, 12, 12};
+  auto batches = [&](std::int64_t i, std::vector<FloatArray>& inputs) {
+    if (i >= 4) return false;
+    const Tensor values = ramp(shape, static_cast<std::uint32_t>(i) + 100);
+    inputs = {{shape, {}}};
+    for (float value : values.data<float>()) inputs[0].values.push_back(6 + value);
+    return true;
+  };
+  auto kept_float = [&](bool bias_correction) {
+    QuantizeOptions options;
+    options.float_share = 0.5;
+    options.round_type = "round";
+    options.bias_correction = bias_correction;
+    QuantizeReport report;
+    quantize(model_of(graph), batches, options, &report);
+    return report.kept_float;
+  };
+  EXPECT_THAT(kept_float(true), IsEmpty());
+  EXPECT_THAT(kept_float(false), ElementsAre(graph.value(graph.nodes[0].outputs[0]).name));
+}
+
+// As the sensitive network, but with many weights: they are integers in the file all the same.
 TEST(Quantize, ALayerThatStaysInFloatMayHaveIntegerWeights) {
   Builder b;
   ValueId x = b.input("x", {kUnknown, 64, 1, 1});

@@ -141,5 +141,46 @@ TEST(ShiftInputs, NotWhatSomeoneElseReadsNorInFrontOfPadding) {
   }
 }
 
+// A classifier of 600 classes behind an activation that is hardly ever negative.
+Graph behind_a_swish(std::int64_t classes = 600, bool activated = true) {
+  Builder b;
+  ValueId x = b.input("x", {kUnknown, 3, 8, 8});
+  const ValueId large = b.constant("large", Tensor::of<float>({1}, {8}));
+  if (activated) x = b.op("swish", {b.mul(x, large)});
+  const ValueId flat = b.reshape(x, {-1, 192});
+  return b.build({b.matmul(flat, b.constant("classes", ramp({192, classes}, 9)))});
+}
+
+TEST(ShiftInputs, OfAProductWithManyOutputsByAnOpOfTheirOwn) {
+  const Graph graph = behind_a_swish();
+  const Tensor expected = run_graph(graph, {picture()})[0];
+  Graph plain = graph, shifted = graph;
+  const Decisions before = decide(plain, false, false, 5), after = decide(shifted, true, false, 5);
+  ASSERT_EQ(after.shifts.size(), 1u);
+  EXPECT_GT(sqnr(expected, run_graph(shifted, {picture()})[0]), 100) << "the function is the same";
+  const double gain = sqnr(expected, run_graph(quantized_graph(shifted, after), {picture()})[0]) -
+                      sqnr(expected, run_graph(quantized_graph(plain, before), {picture()})[0]);
+  EXPECT_GT(gain, 2);
+}
+
+TEST(ShiftInputs, ByAnOpOfTheirOwnAreTakenBackToo) {
+  const Graph before = behind_a_swish();
+  Graph graph = before;
+  Decisions decisions = decide(graph, true);
+  ASSERT_EQ(decisions.shifts.size(), 1u);
+  decisions.points = {};
+  const Graph floats = quantized_graph(graph, decisions);
+  EXPECT_GT(sqnr(run_graph(before, {picture()})[0], run_graph(floats, {picture()})[0]), 100);
+  for (const Node& node : floats.nodes)
+    for (ValueId id : node.inputs)
+      EXPECT_FALSE(floats.value(id).name.ends_with(".shift")) << "no op is left of it";
+}
+
+TEST(ShiftInputs, NotByAnOpWhereThatCostsOrGainsNothing) {
+  Graph few = behind_a_swish(100), of_both_signs = behind_a_swish(600, false);
+  EXPECT_THAT(decide(few, true).shifts, IsEmpty());
+  EXPECT_THAT(decide(of_both_signs, true).shifts, IsEmpty());
+}
+
 }  // namespace
 }  // namespace octet::quant
