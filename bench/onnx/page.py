@@ -62,7 +62,7 @@ def main():
     parts += [runtimes_section(name, row) for name, row in load("runtimes").items()]
     if speed := load("speed"):
         parts.append("## Speed of these models\n\nMilliseconds on one thread, the least of runs that took turns (speed.py), and octet's time as a part of the "
-                     "faster peer's in fp32. Other work ran on the machine.\n\n" +
+                     "faster peer's in fp32. Other work ran on the machine, so a ratio can be far off: a second run gave open-nsfw 0.87.\n\n" +
                      report.table(["", "input", "octet fp32:", "octet int8:", "ONNX Runtime fp32:", "OpenVINO fp32:", "fp32 ratio:", "int8 ratio:"],
                                   [speed_row(name, row) for name, row in speed.items()]))
     (RESULTS / "onnx.md").write_text("\n".join(parts).rstrip("\n") + "\n")
