@@ -12,7 +12,7 @@ namespace {
 
 constexpr double kMinSqnr = 20;          // dB, of a tensor at an optional point
 constexpr std::int64_t kFew = 8;         // pictures that every layer is tried on alone
-constexpr double kMinErrorShare = 0.02;  // of the output's error, that a layer makes which stays in float,
+constexpr double kMinErrorShare = 0.05;  // of the output's error, that a layer makes which stays in float,
 constexpr double kErrorPerWork = 5;      // and of which it makes so many times its share of the work
 
 // What the nodes from `first` on read of the nodes before them.
