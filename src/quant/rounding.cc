@@ -90,6 +90,15 @@ Tensor product(const Tensor& a, const Tensor& b, bool transpose_a, ThreadPool& p
   return execute(prepare(graph, {}), {a, b}, pool)[0];
 }
 
+// Columns from `first` on, `count` of them.
+Tensor columns_of(const Tensor& rows, std::int64_t first, std::int64_t count) {
+  Tensor result(DType::kFloat32, {rows.dim(0), count});
+  const float* from = rows.data<float>().data() + first;
+  float* to = result.mutable_data<float>().data();
+  for (std::int64_t r = 0; r < rows.dim(0); ++r, from += rows.dim(1)) to = std::copy_n(from, count, to);
+  return result;
+}
+
 // The integers of one channel, and what one unit is worth.
 struct Channel {
   std::int8_t* first;
@@ -159,15 +168,6 @@ void OutputRounding::add(const Node& layer, const Tensor& exact, const Tensor& g
   missing_sums_.resize(sums_.size());
   add_sums(missing, &missing_sums_);
   add_products(missing, rows, &missing_, pool);
-}
-
-// Columns from `first` on, `count` of them.
-Tensor columns_of(const Tensor& rows, std::int64_t first, std::int64_t count) {
-  Tensor result(DType::kFloat32, {rows.dim(0), count});
-  const float* from = rows.data<float>().data() + first;
-  float* to = result.mutable_data<float>().data();
-  for (std::int64_t r = 0; r < rows.dim(0); ++r, from += rows.dim(1)) to = std::copy_n(from, count, to);
-  return result;
 }
 
 void OutputRounding::add_squares(const Tensor& rows, ThreadPool& pool) {
