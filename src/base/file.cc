@@ -136,6 +136,7 @@ void AtomicFiles::finish_current() {
 
 void AtomicFiles::commit() {
   finish_current();
+  const SignalsWait wait;
   std::map<fs::path, std::vector<JournalEntry>> folders;
   for (File& file : files_) {
     if (file.temporary.empty()) continue;

@@ -27,7 +27,15 @@ static_assert(std::atomic<State>::is_always_lock_free);
 // More than any command has open; a file beyond them, or with a longer name, is only not removed by a signal.
 std::array<Slot, 16> slots;
 
+std::atomic<int> waiters = 0, waiting_signal = 0;
+static_assert(std::atomic<int>::is_always_lock_free);
+
 void remove_and_end(int signal) {
+  if (waiters > 0) {
+    waiting_signal = signal;
+    // The last waiter may just have gone: then whoever takes the signal out again sees to it.
+    if (waiters > 0 || waiting_signal.exchange(0) == 0) return;
+  }
   for (Slot& slot : slots)
     if (slot.move(State::kNamed, State::kRemoving)) ::unlink(slot.path);
   ::raise(signal);  // with its default action back in place, when this handler returns
@@ -59,6 +67,15 @@ void remove_unfinished_on_signals() {
     action.sa_flags = SA_RESETHAND;
     ::sigaction(signal, &action, nullptr);
   }
+}
+
+SignalsWait::SignalsWait() {
+  ++waiters;
+}
+
+SignalsWait::~SignalsWait() {
+  if (--waiters > 0) return;
+  if (const int signal = waiting_signal.exchange(0)) remove_and_end(signal);
 }
 
 }  // namespace octet

@@ -11,4 +11,14 @@ void forget_unfinished(int entry);
 // remembered files. For programs: a library leaves the signals of its process alone.
 void remove_unfinished_on_signals();
 
+// While one lives, such a signal waits, and a second one ends the process at once. For the short time in
+// which files change hands: those that a journal is about to list may neither be removed nor be left behind.
+class SignalsWait {
+ public:
+  SignalsWait();
+  ~SignalsWait();
+  SignalsWait(const SignalsWait&) = delete;
+  SignalsWait& operator=(const SignalsWait&) = delete;
+};
+
 }  // namespace octet

@@ -44,6 +44,29 @@ TEST(UnfinishedDeathTest, AnIgnoredSignalStaysIgnored) {
       testing::ExitedWithCode(0), "");
 }
 
+TEST(UnfinishedDeathTest, ASignalWaitsForFilesThatChangeHands) {
+  TempDir dir;
+  auto stopped = [&](int signals) {
+    remove_unfinished_on_signals();
+    AtomicFiles unfinished;
+    unfinished.begin(dir / "unfinished");
+    const SignalsWait outer;
+    {
+      const SignalsWait inner;
+      for (int i = 0; i < signals; ++i) ::raise(SIGTERM);
+      save_file(dir / "file", "whole");  // waits, too
+    }
+    save_file(dir / "another", "whole");
+  };
+  EXPECT_EXIT(stopped(1), testing::KilledBySignal(SIGTERM), "");
+  EXPECT_EQ(read_file(dir / "file"), "whole");
+  EXPECT_EQ(read_file(dir / "another"), "whole");
+  EXPECT_EQ(std::distance(fs::directory_iterator(dir.path()), {}), 2);
+  fs::remove(dir / "file");
+  EXPECT_EXIT(stopped(2), testing::KilledBySignal(SIGTERM), "");  // at once
+  EXPECT_FALSE(fs::exists(dir / "file"));
+}
+
 TEST(Unfinished, EntriesAreFewAndUsedAgain) {
   std::vector<int> entries;
   while (entries.empty() || entries.back() >= 0) entries.push_back(remember_unfinished("no/such/file"));
